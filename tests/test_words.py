@@ -32,7 +32,6 @@ NAMES = re.compile(r"(?:said|given|heard|taken)\Z", re.IGNORECASE)
 UNFINISHED: set[str] = {
     "bundles/uncaged_bundles/builders/",
     "bundles/uncaged_bundles/carried/",
-    "bundles/uncaged_bundles/validation/",
     "engine/uncaged_effects/ask.py",
     "engine/uncaged_effects/llm.py",
     "engine/uncaged_effects/null.py",

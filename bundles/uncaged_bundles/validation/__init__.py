@@ -1,1 +1,1 @@
-"""What a file must be before it is a bundle."""
+"""Validation of bundle files: their syntax tree is checked, never executed."""

@@ -1,7 +1,6 @@
-"""A bundle that passes here evaluates no text, touches no dunder and draws no chance without a
-seed.
+"""Rules against evaluated text, dunder attributes and random numbers without a seed in a bundle.
 
-These rules serve determinism, review and early, clear errors. They are no wall: the kernel's
+They serve determinism, review and early, clear errors. They are no security boundary: the kernel's
 sandbox is.
 """
 
@@ -16,12 +15,12 @@ from .modules import advice
 from .purity import imported_names, member_refusal
 
 _NEVER_RUN = "text is never run as code in a bundle"
-_WRITTEN_OUT = "an attribute is written out in a bundle; for computed names use a dict"
+_STATIC_NAME = "an attribute is written out in a bundle; for computed names use a dict"
 _OWN_DICT = "use a dict of your own"
 _SHARED = "all threads of a bundle share the standard library, and a replay alone would differ; keep it in a variable of your own"
 REFUSED_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("eval", "exec", "compile"), _NEVER_RUN),
-    **dict.fromkeys(("getattr", "setattr", "delattr"), _WRITTEN_OUT),
+    **dict.fromkeys(("getattr", "setattr", "delattr"), _STATIC_NAME),
     **dict.fromkeys(("vars", "globals", "locals"), _OWN_DICT),
     "__import__": "a dynamic import hides what a bundle needs; write an import statement",
     "open": advice("io"),
@@ -58,23 +57,23 @@ _DUNDER = re.compile(r"__\w+__")
 _DUNDER_FIELD = re.compile(r"\{[^{}]*__\w+__")
 _NAMED_ACCESS = frozenset({"operator.attrgetter", "operator.methodcaller"})
 _FORMATTERS = frozenset({"format", "format_map", "vformat"})
-_INTROSPECTION = "a bundle does not look into the interpreter"
+_INTROSPECTION = "a bundle does not inspect the interpreter"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def forbidden_access(tree: ast.Module) -> Finding | None:
-    """The first dynamic import, evaluation of text, dunder access or chance without a seed, by
-    position.
+    """Return a finding at the first dynamic import, evaluation of text, dunder access or random
+    number without a seed, by position.
     """
-    reach = _Reach(imported_names(tree))
-    reach.visit(tree)
-    return first(reach.findings)
+    visitor = _AccessVisitor(imported_names(tree))
+    visitor.visit(tree)
+    return first(visitor.findings)
 
 
-class _Reach(ast.NodeVisitor):
-    """One walk over a tree that knows which names the functions around a node bind themselves:
+class _AccessVisitor(ast.NodeVisitor):
+    """Visits a tree and tracks which names the functions around a node bind themselves:
     ``run(input, options)`` may read *input*.
     """
 
@@ -92,41 +91,41 @@ class _Reach(ast.NodeVisitor):
                 self._refuse(node, f"{node.id!r} is refused: {REFUSED_NAMES[node.id]}")
         elif _DUNDER.fullmatch(node.id) and node.id not in READABLE_DUNDERS:
             self._refuse(node, f"access to {node.id!r} is refused: {_INTROSPECTION}")
-        elif self._meaning(node) == "random":
+        elif self._qualified_name(node) == "random":
             self._refuse(
                 node,
-                'the module random may not be handed around; use random.Random(options["seed"])',
+                'the module random may not be used as a value; use random.Random(options["seed"])',
             )
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         called = node.value.func if isinstance(node.value, ast.Call) else None
         if not (node.attr == "__init__" and isinstance(called, ast.Name) and called.id == "super"):
             self._check_attribute(node, node.attr)
-        base = self._meaning(node.value)
+        base = self._qualified_name(node.value)
         if base is not None and not isinstance(node.ctx, ast.Load):
             self._refuse(node, f"{base}.{node.attr} is not the bundle's to change: {_SHARED}")
         elif base is not None and (message := member_refusal(f"{base}.{node.attr}")):
             self._refuse(node, message)
         elif base != "random":
-            # ``random.Random`` is the one thing that the name may stand in front of
+            # ``random.Random`` is the only attribute that may be read of the module
             self.visit(node.value)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        base = self._meaning(node.value)
+        base = self._qualified_name(node.value)
         if base is not None and not isinstance(node.ctx, ast.Load):
             self._refuse(node, f"{base} is not the bundle's to change: {_SHARED}")
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        called = self._meaning(node.func)
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        called = self._qualified_name(node.func)
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         texts = [
             value
-            for value in given
+            for value in arguments
             if isinstance(value, ast.Constant) and isinstance(value.value, str)
         ]
         if called == "random.Random":
-            if all(isinstance(value, ast.Constant) and value.value is None for value in given):
+            if all(isinstance(value, ast.Constant) and value.value is None for value in arguments):
                 self._refuse(
                     node,
                     'random.Random without a seed differs from run to run; use random.Random(options["seed"])',
@@ -171,8 +170,8 @@ class _Reach(ast.NodeVisitor):
     def _visit_scope(
         self, node: Function | Comprehension, outside: Iterable[ast.AST], inside: Iterable[ast.AST]
     ) -> None:
-        """Decorators, defaults, annotations and a comprehension's first iterable are evaluated
-        before the scope has names.
+        """Visit *outside* before the scope: decorators, defaults, annotations and a comprehension's
+        first iterable are evaluated outside it.
         """
         for part in outside:
             self.visit(part)
@@ -190,10 +189,10 @@ class _Reach(ast.NodeVisitor):
                 f"access to {name!r} is refused: frames, tracebacks and code objects are the interpreter's own",
             )
 
-    def _meaning(self, node: ast.expr) -> str | None:
-        """The dotted name of what an imported name, or an attribute of one, stands for."""
+    def _qualified_name(self, node: ast.expr) -> str | None:
+        """Return the dotted name of an imported name or of an attribute of one; None for others."""
         if isinstance(node, ast.Attribute):
-            base = self._meaning(node.value)
+            base = self._qualified_name(node.value)
             return None if base is None else f"{base}.{node.attr}"
         if (
             not isinstance(node, ast.Name)
@@ -204,8 +203,8 @@ class _Reach(ast.NodeVisitor):
         return self._imported[node.id]
 
     def _is_shadowed(self, name: str) -> bool:
-        """Whether a function around here binds *name* itself. A module's or class's binding does
-        not count: it may come too late.
+        """Tell whether a function around the node binds *name* itself. A binding of a module or
+        class does not count: it may come too late.
         """
         for scope in self._scopes:
             if scope not in self._bound:
@@ -219,11 +218,11 @@ class _Reach(ast.NodeVisitor):
 
 
 def _names_bound_in(scope: Function | Comprehension) -> set[str]:
-    """Names that are certainly this scope's own: parameters, and targets of assignments that are
-    not declared global or deleted.
+    """Return the names that are certainly the scope's own: parameters, and targets of assignments
+    that are not declared global or deleted.
     """
     bound: set[str] = set()
-    given_away: set[str] = set()
+    released: set[str] = set()
     if isinstance(scope, Function):
         parameters = scope.args
         named = [
@@ -239,24 +238,24 @@ def _names_bound_in(scope: Function | Comprehension) -> set[str]:
             case ast.Name(id=name, ctx=ast.Store()):
                 bound.add(name)
             case ast.Name(id=name, ctx=ast.Del()) | ast.ExceptHandler(name=str(name)):
-                given_away.add(name)  # unbound again afterwards
+                released.add(name)  # unbound again afterwards
             case ast.Global(names=names) | ast.Nonlocal(names=names):
-                given_away.update(names)
+                released.update(names)
             case _:
                 pass
-    return bound - given_away
+    return bound - released
 
 
 def _own_nodes(scope: Function | Comprehension) -> Iterator[ast.AST]:
-    """Every node of *scope* that is not inside another scope; a comprehension owns only its
+    """Yield every node of *scope* that is not inside another scope; a comprehension owns only its
     targets.
     """
     if isinstance(scope, Function):
-        waiting: list[ast.AST] = list(scope.body) if isinstance(scope.body, list) else [scope.body]
+        pending: list[ast.AST] = list(scope.body) if isinstance(scope.body, list) else [scope.body]
     else:
-        waiting = [generator.target for generator in scope.generators]
-    while waiting:
-        node = waiting.pop()
+        pending = [generator.target for generator in scope.generators]
+    while pending:
+        node = pending.pop()
         yield node
         if not isinstance(node, (Function, Comprehension, ast.ClassDef)):
-            waiting.extend(ast.iter_child_nodes(node))
+            pending.extend(ast.iter_child_nodes(node))

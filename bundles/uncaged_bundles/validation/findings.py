@@ -1,6 +1,4 @@
-"""What a rule finds in a bundle's syntax tree has a place, so that a person is sent to a line and a
-column.
-"""
+"""Findings of validation rules, each with its line and column in the bundle."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a bundle may not hold. *column*: as the syntax tree counts, bytes from 0."""
+    """One violation of a rule. column: bytes from 0, as the syntax tree counts."""
 
     line: int
     column: int
@@ -26,12 +24,12 @@ class Finding:
         return cls(line=node.lineno, column=node.col_offset, message=message)
 
     def located(self, text: str) -> str:
-        """``line L, column C: message``, counting characters of *text* from 1."""
+        """Return ``line L, column C: message``, counting characters of *text* from 1."""
         lines = _LINE_END.split(text)
         before = lines[self.line - 1].encode()[: self.column] if self.line <= len(lines) else b""
         return f"line {self.line}, column {len(before.decode(errors='ignore')) + 1}: {self.message}"
 
 
 def first(findings: Iterable[Finding]) -> Finding | None:
-    """The finding that stands first in the file."""
+    """Return the finding with the first position in the file, if any."""
     return min(findings, key=lambda finding: (finding.line, finding.column), default=None)

@@ -1,5 +1,5 @@
-"""The descriptor is one literal that stands in the file once, so that reading it runs nothing and a
-reader sees what the engine sees.
+"""The descriptor's literal in a bundle's syntax tree. It is written once and computes nothing, so
+that a person reads the same values as the engine.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from .. import shapes
 from .findings import Finding
 
 NAME = "descriptor"
-_DESCRIBED = {
+_WORDS = {
     ast.Name: "a name",
     ast.Call: "a call",
     ast.JoinedStr: "an f-string",
     ast.BinOp: "a sum",
     ast.Attribute: "an attribute",
 }
-_TOP = Finding(line=1, column=0, message=f"no {NAME!r} in the file")
+_MISSING = Finding(line=1, column=0, message=f"no {NAME!r} in the file")
 
 
 def find_descriptor(tree: ast.Module) -> ast.expr | Finding:
-    """The expression that is assigned to ``descriptor`` at the top level of the file."""
+    """Return the expression that is assigned to ``descriptor`` at the top level of the file."""
     found = [statement for statement in tree.body if _assigns(statement)]
     if not found:
-        return _TOP
+        return _MISSING
     if len(found) > 1:
         return Finding.at(found[1], f"{NAME!r} is assigned a second time; there is one")
     statement = found[0]
@@ -34,18 +34,18 @@ def find_descriptor(tree: ast.Module) -> ast.expr | Finding:
 
 
 def flaw_in_literal(node: ast.expr) -> Finding | None:
-    """The first part of the expression that would have to be computed."""
+    """Return a finding at the first part of the expression that would have to be computed."""
     for part in _computed_parts(node):
-        what = _DESCRIBED.get(type(part), "an expression")
+        what = _WORDS.get(type(part), "an expression")
         return Finding.at(
             part,
-            f"{NAME!r} is not a literal: {what} stands in it ({shapes.shown(ast.unparse(part))}); write the value out",
+            f"{NAME!r} is not a literal: it contains {what} ({shapes.shown(ast.unparse(part))}); write the value out",
         )
     return None
 
 
 def node_at(node: ast.expr, path: shapes.Path) -> ast.expr:
-    """The part of the literal that *path* leads to, or the nearest one around it."""
+    """Return the part of the literal at *path*, or the nearest one around it."""
     for part in path:
         match node:
             case ast.Dict():
@@ -65,7 +65,9 @@ def node_at(node: ast.expr, path: shapes.Path) -> ast.expr:
 
 
 def repeated_key(node: ast.expr) -> Finding | None:
-    """A key that stands twice in one mapping: a reader could take one value for the other."""
+    """Return a finding at the first key that one mapping has twice: a person could read either
+    value.
+    """
     for part in ast.walk(node):
         keys = (
             [key for key in part.keys if isinstance(key, ast.Constant)]
@@ -76,7 +78,7 @@ def repeated_key(node: ast.expr) -> Finding | None:
         for key in keys:
             if key.value in seen:
                 return Finding.at(
-                    key, f"the key {shapes.shown(key.value)} stands twice in one mapping"
+                    key, f"the key {shapes.shown(key.value)} occurs twice in one mapping"
                 )
             seen.add(key.value)
     return None

@@ -1,5 +1,5 @@
-"""A bundle that passes here imports only what computes: the allowed list, by name, and of each
-module only what replays alike.
+"""Import rules of bundles: only modules of the allowlist, and of each module only deterministic
+members.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from .findings import Finding, first
 from .modules import ALLOWED_MODULES, LEAKED_MODULES, MEMBER_REFUSALS, advice
 
-_HOLD_STATEMENTS = ("body", "orelse", "finalbody", "handlers", "cases")
+_STATEMENT_FIELDS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def forbidden_import(tree: ast.Module) -> Finding | None:
-    """The first import, by position, that is outside the allowed list."""
+    """Return a finding at the first import, by position, that is not allowed."""
     return first(_import_findings(tree))
 
 
 def imported_names(tree: ast.Module) -> dict[str, str]:
-    """What each imported name stands for: ``{"dt": "datetime.datetime"}``."""
+    """Return the qualified name of each imported name: ``{"dt": "datetime.datetime"}``."""
     names: dict[str, str] = {}
     for node in _imports(tree):
         if isinstance(node, ast.Import):
@@ -33,7 +33,7 @@ def imported_names(tree: ast.Module) -> dict[str, str]:
 
 
 def member_refusal(full: str) -> str | None:
-    """Why this member of an allowed module is refused; None when it is not."""
+    """Return why a member of an allowed module is refused; None if it is not."""
     if full in MEMBER_REFUSALS:
         return f"{full!r} is refused: {MEMBER_REFUSALS[full]}"
     if full.startswith("random.") and full.split(".")[1] != "Random":
@@ -58,17 +58,17 @@ def _import_findings(tree: ast.Module) -> Iterator[Finding]:
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Every import statement, in functions and branches too. Statements stand in statements only,
-    so expressions are passed over.
+    """Yield every import statement, in functions and branches too. Only statements contain
+    statements, so expressions are skipped.
     """
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield node
             continue
-        for name in _HOLD_STATEMENTS:
-            waiting.extend(getattr(node, name, None) or ())
+        for name in _STATEMENT_FIELDS:
+            pending.extend(getattr(node, name, None) or ())
 
 
 def _from_refusal(level: int, module: str, name: str) -> str | None:

@@ -1,5 +1,5 @@
-"""A schema in a descriptor is valid JSON Schema and complete in itself: checking an answer against
-it never fetches anything.
+"""Checks of the JSON Schemas in a descriptor: valid, and self-contained, so that checking an answer
+never fetches anything.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ _REFERENCES = ("$ref", "$dynamicRef")
 
 
 def check_schema(schema: Mapping[str, object], path: shapes.Path) -> None:
-    """ShapeError names the place inside *schema* that is not JSON Schema (2020-12, unless
-    ``$schema`` names another draft).
+    """Check that *schema* is JSON Schema (2020-12, unless ``$schema`` names another draft).
+
+    Raises:
+        ShapeError: it is not, or it refers to another document; with the place inside it.
     """
     from jsonschema import Draft202012Validator, SchemaError
     from jsonschema.validators import validator_for
@@ -34,7 +36,7 @@ def check_schema(schema: Mapping[str, object], path: shapes.Path) -> None:
 
 
 def claims_in(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, object]]:
-    """Yield each mark of a field as a claim, with its place. A property may have that name, too."""
+    """Yield the value of each ``x-claim`` key with its path; a property of that name is none."""
     match value:
         case dict():
             for key, item in value.items():

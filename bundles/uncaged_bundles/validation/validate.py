@@ -1,9 +1,8 @@
-"""Bytes become a bundle here or are refused with line and column, and nothing of them is ever
-executed on the way.
+"""Validation of a bundle's bytes, without executing any of them.
 
-The rules stand in a fixed order and the first one that is broken is told: UTF-8 Python, a literal
-descriptor, its shape, a generator function ``run``, pure imports, no dynamic reach. A trusted
-bundle skips the last two.
+The rules have a fixed order, and the first violation is reported with line and column: UTF-8
+Python, a literal descriptor, its shape, a generator function ``run``, allowed imports, no dynamic
+access. A trusted bundle skips the last two.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ _NESTED = "is nested too deeply to be read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A bundle that passed validation: exactly these bytes, which have this hash and say this of
-    themselves.
-    """
+    """A bundle that passed validation: its bytes, their hash, and the descriptor in them."""
 
     hash: BundleHash
     source: bytes
@@ -96,7 +93,7 @@ def _decode(source: bytes) -> str:
 def _parse(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a literal is the author's affair
+            warnings.simplefilter("ignore")  # an invalid escape in a literal only warns
             return ast.parse(text)
     except SyntaxError as exc:
         hint = f"; {BUILD_FIRST}" if _JAVASCRIPT.search(text) else ""
@@ -211,13 +208,13 @@ def _takes_two(parameters: ast.arguments) -> bool:
 
 
 def _own_parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Every node of the function's body that no inner function or class has for itself."""
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
+    """Yield every node of the function's body that is not inside another function or class."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            waiting.extend(ast.iter_child_nodes(node))
+            pending.extend(ast.iter_child_nodes(node))
 
 
 def _refuse(finding: Finding | None, text: str) -> None:

@@ -74,32 +74,32 @@ def test_a_bundle_is_its_bytes_its_hash_and_what_it_says(make_source: MakeSource
         (LITERAL + LITERAL + RUN, "line 2, column 1: 'descriptor' is assigned a second time"),
         (
             "é = 1; descriptor = dict(a=1)",
-            "line 1, column 21: 'descriptor' is not a literal: a call stands in it ('dict(a=1)')",
+            "line 1, column 21: 'descriptor' is not a literal: it contains a call ('dict(a=1)')",
         ),
         (
             "descriptor = {\n  'a': f'{x}'}",
-            "line 2, column 8: 'descriptor' is not a literal: an f-string",
+            "line 2, column 8: 'descriptor' is not a literal: it contains an f-string",
         ),
         (
             "descriptor = {'a': ['b', NAME]}",
-            "line 1, column 26: 'descriptor' is not a literal: a name stands in it",
+            "line 1, column 26: 'descriptor' is not a literal: it contains a name",
         ),
         (
             "descriptor = {'a': 'b' + 'c'}",
-            "line 1, column 20: 'descriptor' is not a literal: a sum",
+            "line 1, column 20: 'descriptor' is not a literal: it contains a sum",
         ),
-        ("descriptor = {**other}", "line 1, column 17: 'descriptor' is not a literal: a name"),
+        ("descriptor = {**other}", "line 1, column 17: 'descriptor' is not a literal: it contains a name"),
         (
             "descriptor = {['a']: 1}",
             "line 1, column 14: 'descriptor' is not a literal: unhashable type",
         ),
         (
             "descriptor = {'a': 1,\n 'a': 2}",
-            "line 2, column 2: the key 'a' stands twice in one mapping",
+            "line 2, column 2: the key 'a' occurs twice in one mapping",
         ),
         (
             "descriptor = {'contract': 1, 'policy': {'http': {},\n 'http': {}}}",
-            "line 2, column 2: the key 'http' stands twice",
+            "line 2, column 2: the key 'http' occurs twice",
         ),
         ("descriptor = []\n" + RUN, "line 1, column 14: descriptor: must be a mapping"),
         (
