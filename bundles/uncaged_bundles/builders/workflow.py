@@ -16,8 +16,8 @@ from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.names import parse_flow_name
 from uncaged_bundles.validation.validate import read_bundle
 
-from .carrying.alike import check_alike
 from .carrying.carry import Carrier
+from .carrying.constants import check_alike
 from .carrying.imports import write_imports
 from .function import locate
 from .schema import freeze_schema

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from uncaged_bundles.errors import BundleError
 
-from .alike import Binding
+from .constants import Binding
 from .imports import Import, check_allowed, is_installed, is_standard
 from .source import Source, Statement, read_source
 from .stateless import check_stateless
