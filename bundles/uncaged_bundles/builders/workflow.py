@@ -1,5 +1,5 @@
-"""A workflow's definition becomes one file: its descriptor as a literal, the carried driver, and
-the functions that the author wrote.
+"""Builder for workflow definitions: the bundle has the descriptor as a literal, the carried driver,
+and the author's functions.
 
 The same definition gives the same bytes on any machine, from any directory and under any hash seed.
 """
@@ -17,7 +17,7 @@ from uncaged_bundles.names import parse_flow_name
 from uncaged_bundles.validation.validate import read_bundle
 
 from .carrying.carry import Carrier
-from .carrying.constants import check_alike
+from .carrying.constants import check_constants
 from .carrying.imports import write_imports
 from .function import locate
 from .schema import freeze_schema
@@ -27,8 +27,8 @@ from .text.literal import WIDTH, write_constant
 
 _RESERVED = ("descriptor", "run", "input", "options")
 _HEAD = "# The workflow {name!r}, as uncaged-workflow built it from its definition: change that, and build again."
-_OURS = "# Carried from uncaged-workflow: what the moderator sees, and the driver."
-_THEIRS = "# Carried from the definition."
+_DRIVER_HEAD = "# Carried from uncaged-workflow: what the moderator sees, and the driver."
+_AUTHOR_HEAD = "# Carried from the definition."
 
 
 def build_workflow(workflow: Workflow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
@@ -44,8 +44,10 @@ def build_workflow(workflow: Workflow, known_effects: EffectKinds = KNOWN_EFFECT
 
 
 def check_built(source: bytes, name: str, known_effects: EffectKinds) -> bytes:
-    """Return *source* if it is a valid bundle; BundleError names *name*, the definition that it was
-    built from.
+    """Return *source* if it is a valid bundle.
+
+    Raises:
+        BundleError: it is not; the message names *name*, the definition that it was built from.
     """
     try:
         read_bundle(source, known_effects, check_schemas=True)
@@ -55,9 +57,7 @@ def check_built(source: bytes, name: str, known_effects: EffectKinds) -> bytes:
 
 
 def write_workflow(workflow: Workflow) -> bytes:
-    """Return the bundle of *workflow*, not yet validated (that needs to know which effects there
-    are).
-    """
+    """Return the bundle of *workflow*, not yet validated (that needs the known effect kinds)."""
     try:
         parse_flow_name(workflow.name)
     except UsageError as exc:
@@ -77,12 +77,12 @@ def write_workflow(workflow: Workflow) -> bytes:
         _HEAD.format(name=workflow.name),
         *(["\n".join(imports)] if imports else []),
         write_constant("descriptor", descriptor),
-        f"{_OURS}\n\n\n{spaced([text for module, text in code if module == carried.__name__])}",
+        f"{_DRIVER_HEAD}\n\n\n{spaced([text for module, text in code if module == carried.__name__])}",
     ]
-    theirs = [text for module, text in code if module != carried.__name__]
-    parts += [f"\n{_THEIRS}\n\n\n{spaced(theirs)}"] if theirs else []
+    authored = [text for module, text in code if module != carried.__name__]
+    parts += [f"\n{_AUTHOR_HEAD}\n\n\n{spaced(authored)}"] if authored else []
     source = ("\n\n".join(parts) + "\n\n\n" + run).encode()
-    check_alike(source, carrier.bindings())
+    check_constants(source, carrier.bindings())
     return source
 
 
@@ -122,7 +122,7 @@ def _descriptor(workflow: Workflow, roles: Mapping[str, dict[str, object]]) -> d
 
 
 def _run(workflow: Workflow, carrier: Carrier) -> str:
-    """Carry the workflow's functions and return the text of ``run``, which hands them to the
+    """Carry the workflow's functions and return the text of ``run``, which passes them to the
     driver.
     """
     arguments = ["input", "options", 'roles=descriptor["roles"]']
@@ -137,9 +137,9 @@ def _run(workflow: Workflow, carrier: Carrier) -> str:
     if workflow.recover is not None:
         functions.append(("recover", workflow.recover, ["ctx", "failure"]))
     for what, function, parameters in functions:
-        named = locate(function, what, parameters)
-        carrier.carry(named.module, named.name)
-        arguments.append(f"{what}={named.name}")
+        location = locate(function, what, parameters)
+        carrier.carry(location.module, location.name)
+        arguments.append(f"{what}={location.name}")
     call = f"drive_roles({', '.join(arguments)})"
     if len(call) > WIDTH - len("    return (yield from )"):
         call = (

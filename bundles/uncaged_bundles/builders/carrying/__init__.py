@@ -1,1 +1,1 @@
-"""Word for word: the author's functions, and all that they name, go into a bundle as they stand."""
+"""Carrying of code: the author's functions, and all that they name, are copied into a bundle."""

@@ -1,8 +1,8 @@
-"""Functions arrive in a bundle word for word, with every helper, constant, class and import that
-they name, wherever the author keeps it.
+"""Collection of the code that a function needs: its own text, and every helper, constant, class and
+import that it names, from all of the author's modules.
 
-What cannot be carried (a third party's code, a name that is bound twice, a module as a whole) is an
-error that names it and its place.
+Code that cannot be carried (of a third party, a name that is bound twice, a whole module) is an
+error with its name and place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .source import Source, Statement, read_source
 from .stateless import check_stateless
 
 _CARRIED = "uncaged_bundles.carried."
-"""Where the modules are that are made to be carried."""
+"""The prefix of modules that are written to be carried."""
 _OURS = frozenset(
     f"uncaged_{name}"
     for name in (
@@ -39,17 +39,19 @@ _OURS = frozenset(
     )
 )
 _SHARED = frozenset({"uncaged_roles", "uncaged_templates"})
-"""Those of our packages whose code a bundle may carry."""
+"""Packages of ours whose code a bundle may carry."""
 POSTPONED = Import(level=0, module="__future__", name="annotations", alias="")
-_PLAIN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 ImportNode = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a name in the bundle stands for, and where that is. module: where the value is found
-    under that name; empty for an import.
+    """The definition of a name in the bundle.
+
+    identity: equal for equal definitions. module: the module that has the value under that name;
+    empty for an import.
     """
 
     identity: tuple[object, ...]
@@ -61,8 +63,7 @@ class Origin:
 class Carrier:
     """Collects the code of one bundle.
 
-    reserved: names that the bundle binds itself. trusted: whether any standard module may be
-    imported.
+    reserved: names that the bundle binds itself. trusted: any standard module may be imported.
     """
 
     reserved: Sequence[str]
@@ -72,30 +73,30 @@ class Carrier:
     # lines of a module, by the statement that they come from
     _code: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     # modules that a module imports from, by statement
-    _leads_to: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    _imported_from: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     _origins: dict[str, Origin] = field(default_factory=dict)
-    _builtins: dict[str, str] = field(default_factory=dict)  # where each is meant first
+    _builtins: dict[str, str] = field(default_factory=dict)  # the place of each first use
     _imports: dict[Import, None] = field(default_factory=dict)
 
     def carry(self, module: str, name: str) -> None:
-        """Take what *name* stands for in the loaded *module*, and all that it needs.
+        """Collect the definition of *name* in the loaded *module*, and all that it needs.
 
         Raises:
-            BundleError: something in it cannot be carried.
+            BundleError: a part of it cannot be carried.
         """
         self._starts.append(module)
         source = self._source(module, f"the module {module!r}")
         self._take(source, name, source.path)
 
     def imports(self) -> tuple[Import, ...]:
-        """Return what must be imported; annotations stay unevaluated if one of the author's modules
-        has them so.
+        """Return the imports that the code needs; annotations are postponed if one of the author's
+        modules postpones them.
         """
         postponed = any(self._sources[module].postpones_annotations for module in self._code)
         return (*([POSTPONED] if postponed else []), *self._imports)
 
     def bindings(self) -> Iterator[Binding]:
-        """Yield the names that stand for carried definitions."""
+        """Yield the names of carried definitions."""
         for name, origin in self._origins.items():
             if origin.module:
                 yield Binding(name=name, module=origin.module, place=origin.place)
@@ -105,7 +106,7 @@ class Carrier:
         each in its own order.
 
         Raises:
-            BundleError: a built-in name would change its meaning.
+            BundleError: a carried definition would shadow a built-in name that other code uses.
         """
         for name, place in self._builtins.items():
             if name in self._origins:
@@ -140,7 +141,7 @@ class Carrier:
     def _take_builtin(self, source: Source, name: str, place: str) -> None:
         if name.startswith("__"):
             raise BundleError(
-                f"{place}: {name!r} belongs to the file that it stands in, and means nothing in a bundle"
+                f"{place}: {name!r} belongs to its own file, and means nothing in a bundle"
             )
         if not hasattr(builtins, name):
             hint = (
@@ -162,7 +163,7 @@ class Carrier:
                 f"{place}: {name!r} is part of {source.name}; from uncaged_bundles, a bundle carries END, START and View alone"
             )
         for node in statement.nodes:
-            if not isinstance(node, _PLAIN) and type(node).__name__ != "TypeAlias":
+            if not isinstance(node, _DEFINITIONS) and type(node).__name__ != "TypeAlias":
                 word = type(node).__name__.lower()
                 raise BundleError(
                     f"{place}: {name!r} is bound inside {word!r} at {source.place(node.lineno)}; define it on its own"
@@ -201,7 +202,7 @@ class Carrier:
             raise BundleError(
                 f"{place}: {entry.name!r} is a module, and none is carried as a whole; import from it the names that you use"
             )
-        self._leads_to.setdefault(source.name, {}).setdefault(statement.index, []).append(
+        self._imported_from.setdefault(source.name, {}).setdefault(statement.index, []).append(
             target.name
         )
         self._take(target, entry.name, place)
@@ -251,14 +252,14 @@ class Carrier:
             )
 
     def _ordered(self) -> list[str]:
-        """Return the modules in the order in which Python would have finished importing them."""
+        """Return the modules in the order in which Python would finish importing them."""
         ordered: dict[str, None] = {}
-        begun: set[str] = set()
+        visited: set[str] = set()
 
         def visit(module: str) -> None:
-            if module not in begun:
-                begun.add(module)
-                for _, targets in sorted(self._leads_to.get(module, {}).items()):
+            if module not in visited:
+                visited.add(module)
+                for _, targets in sorted(self._imported_from.get(module, {}).items()):
                     for target in targets:
                         visit(target)
                 ordered[module] = None
@@ -269,8 +270,8 @@ class Carrier:
 
 
 def _imports_of(statement: Statement, name: str) -> Iterator[tuple[ImportNode, ast.alias]]:
-    """Yield the imports that bind *name*, those for type checkers included: annotations are carried
-    too.
+    """Yield the imports that bind *name*, including those for type checkers, because annotations
+    are carried, too.
     """
     for node in statement.nodes:
         for part in (

@@ -1,9 +1,8 @@
-"""What a bundle's constants come to is what they are in the author's modules; anything that changes
-them later is found out here.
+"""Comparison of a bundle's constants with their values in the author's modules.
 
-A table that decorators fill, a list that another module appends to: their text alone would be
-carried, and the bundle would decide otherwise than the definition without a word. So the text is
-executed once, definitions only, and the values are compared.
+Only the text of a definition is carried. If decorators fill a table, or another module appends to a
+list, the bundle would silently behave differently. So its definitions are executed once, and the
+values are compared.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from uncaged_bundles.shapes import shown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """A name that was carried from a loaded module, and where it is defined."""
+    """A carried name, the loaded module that it is from, and the place of its definition."""
 
     name: str
     module: str
     place: str
 
 
-def check_alike(source: bytes, bindings: Iterable[Binding]) -> None:
-    """Execute the definitions of a bundle and compare them with the modules that they come from.
+def check_constants(source: bytes, bindings: Iterable[Binding]) -> None:
+    """Execute the definitions of a bundle and compare their values with the author's modules.
 
     Raises:
-        BundleError: a value differs, or a definition needs something that a bundle has only later.
+        BundleError: a value differs, or a definition needs a name that is defined only later.
     """
     namespace: dict[str, Any] = {}
     try:
@@ -41,38 +40,38 @@ def check_alike(source: bytes, bindings: Iterable[Binding]) -> None:
             f"the carried definitions do not load by themselves: {exc}; does a module import one that imports it?"
         ) from exc
     for binding in bindings:
-        there, here = vars(sys.modules[binding.module])[binding.name], namespace[binding.name]
-        if not alike(there, here):
+        loaded, built = vars(sys.modules[binding.module])[binding.name], namespace[binding.name]
+        if not is_equal(loaded, built):
             raise BundleError(
-                f"{binding.place}: {binding.name!r} is {shown(there)}, but its definition alone makes {shown(here)}; "
-                "what changes it later is not carried: define it in one go"
+                f"{binding.place}: {binding.name!r} is {shown(loaded)}, but its definition alone gives {shown(built)}; "
+                "code that changes it later is not carried: define it in one statement"
             )
 
 
-def alike(there: object, here: object, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Return whether two values made from the same text hold the same plain data, attributes
-    included; the rest counts by its kind.
+def is_equal(loaded: object, built: object, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Tell whether two values made from the same text have equal plain data, attributes included;
+    any other part is compared by its type's name.
     """
-    pair = (id(there), id(here))
+    pair = (id(loaded), id(built))
     if pair in seen:  # data that contains itself
         return True
-    if type(there).__name__ != type(here).__name__:
+    if type(loaded).__name__ != type(built).__name__:
         return False
     inner = seen | {pair}
-    match there, here:
+    match loaded, built:
         case (str() | bytes() | int() | float() | complex() | None, _):
-            return repr(there) == repr(here)
+            return repr(loaded) == repr(built)
         case (set() | frozenset(), set() | frozenset()):
-            return len(there) == len(here) and _plain(there) == _plain(here)
+            return len(loaded) == len(built) and _plain(loaded) == _plain(built)
         case (dict(), dict()):
-            return alike([*there.items()], [*here.items()], inner)
+            return is_equal([*loaded.items()], [*built.items()], inner)
         case (list() | tuple(), list() | tuple()):
-            return len(there) == len(here) and all(
-                alike(a, b, inner) for a, b in zip(there, here, strict=True)
+            return len(loaded) == len(built) and all(
+                is_equal(a, b, inner) for a, b in zip(loaded, built, strict=True)
             )
         case _:
             pass
-    return alike(_attributes(there), _attributes(here), inner)
+    return is_equal(_attributes(loaded), _attributes(built), inner)
 
 
 def _plain(values: Iterable[object]) -> set[object]:
@@ -80,9 +79,7 @@ def _plain(values: Iterable[object]) -> set[object]:
 
 
 def _attributes(value: object) -> list[tuple[str, object]]:
-    """Return what an object, a class or a function holds by name, without what Python itself puts
-    there.
-    """
+    """Return the attributes of an object, a class or a function, without private ones."""
     if isinstance(value, ModuleType):
         return []
     if is_dataclass(value) and not isinstance(value, type):

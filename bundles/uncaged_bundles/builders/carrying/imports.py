@@ -1,6 +1,4 @@
-"""A bundle's import lines are sorted and stand once each, and whatever is not in the pure part of
-the standard library is refused.
-"""
+"""Import lines of a bundle: sorted, each once, and only of modules that a bundle may import."""
 
 from __future__ import annotations
 
@@ -18,8 +16,9 @@ from uncaged_bundles.validation.modules import advice
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Import:
-    """One name that an import binds. name: empty for ``import module``. level: the dots before the
-    module.
+    """One name that an import binds.
+
+    level: the number of dots before the module. name: empty for ``import module``.
     """
 
     level: int
@@ -44,7 +43,7 @@ class Import:
 
 
 def is_standard(module: str) -> bool:
-    """Return whether *module* is the standard library's, and not a file of the author's with such a
+    """Tell whether *module* is of the standard library, and not a file of the author with the same
     name.
     """
     top = module.partition(".")[0]
@@ -58,20 +57,20 @@ def is_standard(module: str) -> bool:
 
 
 def is_installed(file: str) -> bool:
-    """Return whether *file* belongs to a package that was installed, not to a working copy."""
+    """Tell whether *file* belongs to an installed package, not to a working copy."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def check_allowed(entry: Import, place: str, *, trusted: bool) -> None:
-    """Refuse a standard module that a bundle may not import, and name what to use instead."""
+    """Refuse a standard module that a bundle may not import, with advice what to use instead."""
     full = f"{entry.module}.{entry.name}" if entry.name else entry.module
     if not trusted and entry.module not in ALLOWED_MODULES and full not in ALLOWED_MODULES:
         raise BundleError(f"{place}: import of {entry.module!r}: {advice(entry.module)}")
 
 
 def write_imports(entries: Iterable[Import]) -> list[str]:
-    """Return the import lines: what Python wants first, whole modules, then names, each in
-    alphabetical order.
+    """Return the import lines: ``__future__``, whole modules, then names, each in alphabetical
+    order.
     """
     names: dict[str, list[str]] = {}
     lines = []

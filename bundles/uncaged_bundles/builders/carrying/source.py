@@ -1,5 +1,5 @@
-"""A module's source is a list of top-level statements, each with its text, the names that it binds
-and those that it needs.
+"""Source of a module as top-level statements, each with its text, the names that it binds and those
+that it needs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from uncaged_bundles.errors import BundleError
 class Statement:
     """One top-level statement, or several that share a line.
 
-    text: its whole lines, decorators and the comment right above included.
-    needs: the names that it takes from the module or the builtins, sorted.
+    text: its lines, with decorators and the comment directly above.
+    needs: the names that it uses of the module or of the builtins, sorted.
     """
 
     index: int
@@ -44,7 +44,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The source of one module. package: what its relative imports start from."""
+    """The source of one module. package: the anchor of its relative imports."""
 
     name: str
     path: str
@@ -94,14 +94,14 @@ def read_source(module: ModuleType) -> Source:
         for bound in statement.binds:
             bindings[bound] = (*bindings.get(bound, ()), statement)
     package = module.__spec__.parent if module.__spec__ else module.__package__
-    path = _shown(module.__file__ or name)
+    path = _display_path(module.__file__ or name)
     return Source(
         name=name, path=path, package=package or "", statements=statements, bindings=bindings
     )
 
 
-def _shown(path: str) -> str:
-    """Return *path* relative to the present directory where that is shorter; for messages only."""
+def _display_path(path: str) -> str:
+    """Return *path* for messages: relative to the current directory if it is inside."""
     here = Path.cwd()
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
@@ -141,9 +141,7 @@ def _by_line(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ...]]:
 
 
 def _names(code: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names that *code*, a top-level statement, binds, and those that it takes from
-    outside.
-    """
+    """Return the names that a top-level statement binds, and the outer names that it uses."""
     top = symtable.symtable(code, "<statement>", "exec")
     binds = {
         symbol.get_name()

@@ -1,5 +1,5 @@
-"""A carried statement keeps nothing between calls, so that a function's answer depends on what it
-is given alone.
+"""Check that a carried statement keeps no state between calls, so that a function's result depends
+on its arguments alone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from .source import Source, Statement
 
 
 def check_stateless(statement: Statement, source: Source) -> None:
-    """Refuse ``global`` and defaults that are computed or can change; both live on from one call to
-    the next.
+    """Refuse ``global``, and defaults that are computed or mutable: both keep state between
+    calls.
     """
     for node in statement.walk():
         if isinstance(node, ast.Global):

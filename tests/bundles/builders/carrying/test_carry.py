@@ -253,11 +253,11 @@ def test_a_function_under_another_name_is_found(load: Load) -> None:
 FILLED = {
     "decorators": (
         "ROUTES = {}\ndef route(function):\n    ROUTES['coder'] = function\n    return function\n@route\ndef coder():\n    pass\n",
-        r"rules\.py:1: 'ROUTES' is \{'coder': .*\}, but its definition alone makes \{\}",
+        r"rules\.py:1: 'ROUTES' is \{'coder': .*\}, but its definition alone gives \{\}",
     ),
     "a call": (
         "ROUTES = []\ndef fill():\n    ROUTES.append('coder')\nfill()\n",
-        r"'ROUTES' is \['coder'\], but its definition alone makes \[\]",
+        r"'ROUTES' is \['coder'\], but its definition alone gives \[\]",
     ),
     "inside": (
         "ROUTES = {'a': [set()]}\ndef fill():\n    ROUTES['a'][0].add(1)\nfill()\n",
@@ -266,15 +266,15 @@ FILLED = {
     "a field": (
         "from dataclasses import dataclass\n@dataclass\nclass Box:\n    size: int\n"
         "ROUTES = Box(1)\ndef fill():\n    ROUTES.size = 2\nfill()\n",
-        r"'ROUTES' is Box\(size=2\), but its definition alone makes Box\(size=1\)",
+        r"'ROUTES' is Box\(size=2\), but its definition alone gives Box\(size=1\)",
     ),
     "at the top level": (
         "ROUTES = {}\nROUTES['coder'] = 1\n",
-        r"rules\.py:1: 'ROUTES' is \{'coder': 1\}, but .* makes \{\}",
+        r"rules\.py:1: 'ROUTES' is \{'coder': 1\}, but .* gives \{\}",
     ),
     "a set": (
         "ROUTES = {1}\nROUTES.add(2)\nROUTES.discard(1)\n",
-        r"'ROUTES' is \{2\}, but its definition alone makes \{1\}",
+        r"'ROUTES' is \{2\}, but its definition alone gives \{1\}",
     ),
     "a function's attribute": (
         "def ROUTES():\n    return ROUTES.limit\nROUTES.limit = 3\n",
@@ -286,11 +286,11 @@ FILLED = {
     ),
     "an object's attribute": (
         "from types import SimpleNamespace\nROUTES = SimpleNamespace(limit=1)\nROUTES.limit = 3\n",
-        r"'ROUTES' is namespace\(limit=3\), but its definition alone makes namespace\(limit=1\)",
+        r"'ROUTES' is namespace\(limit=3\), but its definition alone gives namespace\(limit=1\)",
     ),
     "a number": (
         "ROUTES = 1\ndef fill():\n    globals()['ROUTES'] = 2\nfill()\n",
-        "'ROUTES' is 2, but its definition alone makes 1",
+        "'ROUTES' is 2, but its definition alone gives 1",
     ),
 }
 
