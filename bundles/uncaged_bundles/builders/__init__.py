@@ -1,4 +1,4 @@
-"""A definition goes in and the bytes of a bundle come out."""
+"""Builders: each turns a definition, a recipe or a script file into the bytes of a bundle."""
 
 from .workflow import build_workflow
 

@@ -1,5 +1,5 @@
-"""A definition file is loaded in a process of its own, so that what it imports, prints or breaks
-stays there and only a bundle comes back.
+"""Builder for definition files. The file is loaded in a child process, so that its imports, output
+and crashes stay there; only the bundle comes back.
 
 python -m uncaged_bundles.builders.definition flow.py      # prints {"bundle": text} or {"error":
 message}
@@ -44,14 +44,16 @@ def build_definition(path: Path, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
     if done.returncode or not done.stdout:
         trace = "\n".join(done.stderr.decode(errors="replace").splitlines()[-_TRACE_LINES:])
         raise BundleError(f"{path} does not load (exit {done.returncode}):\n{trace}")
-    answer: dict[str, str] = json.loads(done.stdout)
-    if "error" in answer:
-        raise BundleError(answer["error"])
-    return check_built(answer["bundle"].encode(), path.name, known_effects)
+    reply: dict[str, str] = json.loads(done.stdout)
+    if "error" in reply:
+        raise BundleError(reply["error"])
+    return check_built(reply["bundle"].encode(), path.name, known_effects)
 
 
 def find_workflow(module: ModuleType) -> Workflow:
-    """Return the workflow that *module* defines: ``workflow``, or else the only one."""
+    """Return the workflow that *module* defines: the one named ``workflow``, or else the only
+    one.
+    """
     found = {name: value for name, value in vars(module).items() if isinstance(value, Workflow)}
     if "workflow" in found:
         return found["workflow"]
@@ -85,7 +87,7 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _answer(path: Path) -> dict[str, str]:
+def _reply(path: Path) -> dict[str, str]:
     try:
         return {"bundle": write_workflow(find_workflow(_load(path))).decode()}
     except BundleError as exc:
@@ -93,8 +95,8 @@ def _answer(path: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    answer_to = os.dup(1)
-    os.dup2(2, 1)  # what the definition prints is no part of the answer
-    text = json.dumps(_answer(Path(sys.argv[1])))
-    with os.fdopen(answer_to, "w") as stream:
+    reply_fd = os.dup(1)
+    os.dup2(2, 1)  # output of the definition is not part of the reply
+    text = json.dumps(_reply(Path(sys.argv[1])))
+    with os.fdopen(reply_fd, "w") as stream:
         stream.write(text)

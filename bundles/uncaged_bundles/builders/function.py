@@ -1,5 +1,5 @@
-"""A function that passes here stands by name at the top level of a module, takes what it will be
-given, and holds nothing else.
+"""Checks of the functions that a workflow names: plain, at the top level of a module, with the
+right parameters, and not a closure.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from uncaged_bundles.shapes import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """Where a function is found: by this name, in this loaded module."""
+class FunctionLocation:
+    """The loaded module and the name by which a function is found."""
 
     module: str
     name: str
 
 
-def locate(function: object, what: str, parameters: Sequence[str]) -> Named:
-    """Return where *function* stands; *what* (such as ``moderator``) and *parameters* (such as
-    ``["ctx"]``) are what it should be.
+def locate(function: object, what: str, parameters: Sequence[str]) -> FunctionLocation:
+    """Return the location of *function*.
 
+    Args:
+        what: the function's part in the workflow, such as ``moderator``.
+        parameters: the names that it must take, such as ``["ctx"]``.
     Raises:
-        BundleError: it is no plain function of that shape, closes over something, or stands nowhere
-            by name.
+        BundleError: it is no plain function of that shape, closes over something, or has no name
+            at the top level of its module.
     """
     if not isinstance(function, FunctionType):
         raise BundleError(
@@ -47,7 +49,7 @@ def locate(function: object, what: str, parameters: Sequence[str]) -> Named:
     found = [name for name, value in vars(module).items() if value is function] if module else []
     if not found:
         raise BundleError(f"{head} has no name at the top level of its module; define it there")
-    return Named(
+    return FunctionLocation(
         module=function.__module__,
         name=function.__name__ if function.__name__ in found else found[0],
     )

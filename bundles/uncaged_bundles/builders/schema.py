@@ -1,6 +1,4 @@
-"""A role's schema leaves here as plain JSON Schema, whether it was written as such or as a pydantic
-model class.
-"""
+"""JSON Schema of a role, from a mapping or from a pydantic model class."""
 
 from __future__ import annotations
 
@@ -66,8 +64,8 @@ def freeze_schema(schema: object, path: str) -> Mapping[str, object]:
 
 
 def statuses(schema: Mapping[str, object]) -> tuple[str, ...] | None:
-    """Return the words that *schema* allows for ``status``, in its order; None when they are no
-    closed list.
+    """Return the values that *schema* allows for ``status``, in its order; None if they are no
+    closed list of texts.
     """
     found = dict.fromkeys(_statuses(schema, schema))
     words = tuple(word for word in found if isinstance(word, str))
@@ -75,7 +73,7 @@ def statuses(schema: Mapping[str, object]) -> tuple[str, ...] | None:
 
 
 def _statuses(schema: object, root: Mapping[str, object]) -> Iterator[object]:
-    """Yield what the schema itself lists; its branches are asked only when it lists nothing."""
+    """Yield the values that the schema itself lists, else those of its branches."""
     node = _resolved(schema, root)
     properties = node.get("properties")
     status = (
@@ -95,7 +93,7 @@ def _statuses(schema: object, root: Mapping[str, object]) -> Iterator[object]:
 
 
 def _resolved(schema: object, root: Mapping[str, object]) -> Mapping[str, object]:
-    """Follow references to definitions; each is followed once, so that a circle ends."""
+    """Follow references to definitions; each only once, so that a cycle ends."""
     seen: set[object] = set()
     while isinstance(schema, Mapping) and "$ref" in schema and schema["$ref"] not in seen:
         reference = schema["$ref"]
@@ -107,8 +105,8 @@ def _resolved(schema: object, root: Mapping[str, object]) -> Mapping[str, object
 
 
 def _reachable(name: str, definitions: Schema) -> set[str]:
-    """Return the names of the definitions that *name* leads to; itself only if it contains
-    itself.
+    """Return the names of the definitions that *name* refers to, directly or not; *name* itself
+    only if it is recursive.
     """
     found: set[str] = set()
     pending = [name]

@@ -1,5 +1,5 @@
-"""A table that passes here answers every status of every role, reaches every role, and can come to
-an end.
+"""Checks of a moderator's table: it handles every status of every role, reaches every role, and can
+end.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from uncaged_bundles.shapes import shown
 from .schema import statuses
 
 Edges = Mapping[str, list[tuple[str, object]]]
-Written = dict[str, str | dict[str, str | list[str]]]
+GraphLiteral = dict[str, str | dict[str, str | list[str]]]
 
 
 def check_table(
     table: Graph, schemas: Mapping[str, Mapping[str, object]], *, several: bool = False
 ) -> tuple[str, ...]:
-    """Return everything that is wrong with *table*, one sentence each.
+    """Return the problems of *table*, one sentence each.
 
     Args:
-        schemas: the frozen schema of each role by name. several: a status may lead to several
-            roles, as in the graph of a function.
+        schemas: the JSON Schema of each role by name.
+        several: a status may lead to several roles, as in the graph of a function.
     """
     edges = {role: list(_edges(row, several=several)) for role, row in table.items()}
     return (
@@ -33,9 +33,9 @@ def check_table(
     )
 
 
-def write_graph(table: Graph) -> Written:
+def write_graph(table: Graph) -> GraphLiteral:
     """Return *table* for the descriptor: START first, then its rows in their order."""
-    rows: Written = {}
+    rows: GraphLiteral = {}
     for role, row in table.items():
         rows[role] = (
             row
@@ -80,7 +80,7 @@ def _status_problems(table: Graph, schemas: Mapping[str, Mapping[str, object]]) 
 
 def _reach_problems(table: Graph, edges: Edges, schemas: Mapping[str, object]) -> Iterator[str]:
     if not isinstance(table.get(START), str):
-        return  # said already, and everything would be unreachable
+        return  # reported already, and everything would be unreachable
     reached = {START}
     pending: list[str] = [START]
     while pending:

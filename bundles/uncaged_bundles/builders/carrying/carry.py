@@ -141,7 +141,7 @@ class Carrier:
     def _take_builtin(self, source: Source, name: str, place: str) -> None:
         if name.startswith("__"):
             raise BundleError(
-                f"{place}: {name!r} belongs to its own file, and means nothing in a bundle"
+                f"{place}: {name!r} belongs to the file that it is in, and means nothing in a bundle"
             )
         if not hasattr(builtins, name):
             hint = (

@@ -1,1 +1,1 @@
-"""How a bundle's text is written: literals and layout."""
+"""Python source text of bundles: literals and layout."""

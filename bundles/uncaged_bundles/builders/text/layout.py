@@ -1,5 +1,5 @@
-"""A bundle's parts stand below one another as a formatter would have them, so that a person can
-read it and compare two of them.
+"""Layout of a bundle's parts, as a formatter would have it, so that a person can read and compare
+bundles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def spaced(statements: Sequence[str]) -> str:
 def write_driven(
     head: str, descriptor: Mapping[str, object], module: str, names: Sequence[str], rest: str
 ) -> bytes:
-    """Return the text of a bundle that is driven by our own code alone.
+    """Return the text of a bundle whose only code is our driver and *rest*.
 
     Args:
         head: the first line, a comment.
@@ -49,7 +49,7 @@ def write_driven(
 
 @cache
 def _carried(module: str, names: tuple[str, ...]) -> tuple[str, str]:
-    """The import lines and the code of *names*; the same for every bundle of a process."""
+    """Return the import lines and the code of *names*; equal for every bundle of a process."""
     carrier = Carrier(reserved=("descriptor", "run", "options"))
     for name in names:
         carrier.carry(module, name)

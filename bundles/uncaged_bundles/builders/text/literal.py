@@ -1,7 +1,7 @@
-"""Plain data becomes the same Python text everywhere, laid out so that a person can review it.
+"""Python source of plain data: the same text on every machine, laid out for review.
 
-Order is the data's own; only text, numbers, True, False, None, lists and mappings exist. Characters
-that hide text or turn it around are escaped.
+The data's own order is kept. Only text, numbers, True, False, None, lists and mappings can be
+written. Characters that hide text or reverse its direction are escaped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uncaged_bundles.errors import BundleError
 WIDTH = 120
 INDENT = "    "
 
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -26,10 +26,10 @@ def write_literal(value: object, *, indent: str = "", used: int = 0, path: str =
     """Return Python source of *value*; lines after the first start with *indent*.
 
     Args:
-        used: characters that stand before the text on its first line, indent included.
-        path: dotted place of *value*, for the error.
+        used: number of characters before the text on its first line, indent included.
+        path: dotted path of *value*, for the error.
     Raises:
-        BundleError: something in *value* is no plain data; the message has its dotted path.
+        BundleError: a part of *value* is no plain data; the message has its dotted path.
     """
     inline = _inline(value, path)
     # 1: the comma that follows
@@ -74,7 +74,7 @@ def quote(text: str) -> str:
     """Return *text* as one string literal, in the quotes that need fewer escapes."""
     mark = "'" if '"' in text and "'" not in text else '"'
     escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark)
-    return mark + _UNSEEN.sub(_escape, escaped) + mark
+    return mark + _INVISIBLE.sub(_escape, escaped) + mark
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -131,9 +131,7 @@ def _block(opening: str, parts: Iterable[str], closing: str, indent: str, comma:
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
-    """Cut *text* after line feeds, and longer lines between words, so that the pieces joined are
-    *text* again.
-    """
+    """Yield *text* in pieces, cut after line feeds, and longer lines between words."""
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         rest: str = line
         while len(quote(rest)) > width and (cut := rest.rfind(" ", 1, width - 4) + 1):
