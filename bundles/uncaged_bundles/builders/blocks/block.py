@@ -17,7 +17,7 @@ from uncaged_bundles.errors import BundleError
 from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.validation.validate import Bundle
 
-from ..recipes.described import describe
+from ..recipes.descriptor import describe
 from ..text.layout import write_driven
 from ..text.literal import write_constant
 from ..workflow import check_built

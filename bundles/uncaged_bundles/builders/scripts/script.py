@@ -9,7 +9,7 @@ from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
-from ..recipes.described import describe
+from ..recipes.descriptor import describe
 from ..recipes.flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from ..text.layout import write_driven
 from ..text.literal import write_constant
