@@ -1,1 +1,1 @@
-"""What a script takes and needs, guessed from its text for a person to confirm."""
+"""Inference of a script's parameters and commands from its text, for a person to confirm."""

@@ -40,7 +40,7 @@ _BRANCH = re.compile(r"(?<![^\s(|])([A-Za-z0-9])\)\s*([A-Za-z_]\w*)\+?=")
 
 
 def parameters(text: str) -> list[Guess]:
-    """Return what the script seems to take: variables, options, then places."""
+    """Return the parameters that the script seems to take: variables, options, then places."""
     found: dict[str, Guess] = {}
     for expansion, _ in _expansions(text, in_functions=True):
         if expansion["name"].startswith("PARAM_"):
@@ -56,7 +56,7 @@ def parameters(text: str) -> list[Guess]:
 
 
 def reads_all_arguments(text: str) -> bool:
-    """Return whether the script takes its arguments as a list: ``$@``, ``$*`` or ``shift``, outside
+    """Tell whether the script takes its arguments as a list: ``$@``, ``$*`` or ``shift``, outside
     its functions.
     """
     if any(found["name"] in ("@", "*") for found, _ in _expansions(text, in_functions=False)):
@@ -65,9 +65,7 @@ def reads_all_arguments(text: str) -> bool:
 
 
 def commands(text: str) -> set[str]:
-    """Return the programs that the script seems to start; its own functions and bash's own commands
-    are none.
-    """
+    """Return the programs that the script seems to start, without its functions and builtins."""
     functions = {
         _text(name)
         for node in _nodes(text)
@@ -92,11 +90,9 @@ def _started(words: Sequence[str]) -> Iterator[str]:
 
 
 def _places(text: str) -> Iterator[Guess]:
-    """Yield the places of the command line, from 1. One between two that are read must be filled,
-    too.
-    """
+    """Yield the places of the command line, from 1, with each place before one that is read."""
     places: dict[int, Guess] = {}
-    # an assignment names a place best
+    # the name of a variable is the best name for its place
     for expansion, variable in sorted(
         _expansions(text, in_functions=False), key=lambda read: not read[1]
     ):

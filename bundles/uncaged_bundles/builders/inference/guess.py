@@ -1,4 +1,4 @@
-"""One guessed parameter, in whatever language it was found."""
+"""An inferred parameter of a script in any language."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Guess:
     """A parameter that a script seems to take.
 
-    flag: it stands behind this word on the command line. switch: the flag alone says yes. place:
-    its place there, from 1, without a flag.
-    Neither: it is read from the environment.
+    flag: the option before it on the command line. switch: the flag has no value. place: its
+    position on the command line, from 1, if it has no flag. With neither, it is read from the
+    environment.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Guess:
     place: int | None = None
 
     def fields(self) -> dict[str, object]:
-        """The parameter as a recipe has it."""
+        """Return the parameter as a recipe lists it."""
         fields: dict[str, object] = {
             "name": self.name,
             "type": self.kind,
@@ -40,7 +40,7 @@ class Guess:
 
 
 def kind_of(name: str, default: object = None) -> str:
-    """What a parameter seems to be, by its default and its name."""
+    """Return a parameter's type as its default and its name suggest."""
     if isinstance(default, bool):
         return "boolean"
     if isinstance(default, int | float):

@@ -31,12 +31,12 @@ _COMMANDS = {
     "powershell": infer_powershell.commands,
 }
 
-_SAY = "list script.arguments, which say what stands on the command line"
+_HINT = "list script.arguments, which define the command line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inferred:
-    """parameters: as a recipe lists them. arguments: the command line that hands them over."""
+    """parameters: as a recipe lists them. arguments: the command line that passes them."""
 
     parameters: tuple[dict[str, object], ...]
     arguments: tuple[object, ...]
@@ -58,13 +58,13 @@ def infer_commands(language: str, text: str) -> tuple[str, ...]:
 def infer_arguments(
     language: str, text: str, parameters: Mapping[str, object]
 ) -> tuple[object, ...]:
-    """Return the command line that hands declared parameters to a script.
+    """Return the command line that passes declared parameters to a script.
 
-    An option gets the parameter of its name. The n-th place gets the parameter that the script's
-    own variable names, else the n-th one.
+    An option gets the parameter of its name. The n-th place gets the parameter that has the name of
+    the script's variable for it, else the n-th one.
 
     Raises:
-        BundleError: a place that the script needs has no parameter, or could have two.
+        BundleError: no parameter fits a place that the script needs, or more than one does.
     """
     properties = parameters.get("properties", {})
     declared = [str(name) for name in properties] if isinstance(properties, Mapping) else []
@@ -110,20 +110,20 @@ def _bind_places(
             )
         if name in bound:
             raise BundleError(
-                f"the script reads ${place}, and its parameter would be {name!r}, as that of a place before it; {_SAY}"
+                f"the script reads ${place}, and its parameter would be {name!r}, as that of a place before it; {_HINT}"
             )
         if guess.name.lower() not in named and by_order_unread not in (by_order, None):
             raise BundleError(
                 f"the script reads ${place}, which may be {by_order!r} (by the order of the parameters) or {by_order_unread!r} "
-                f"(which it does not read by name); {_SAY}"
+                f"(which it does not read by name); {_HINT}"
             )
         bound.append(name)
     return bound
 
 
 def _refuse_gaps(bound: Sequence[str], parameters: Mapping[str, object]) -> None:
-    """Refuse a parameter that may be absent before one that is given: the places after it would
-    move.
+    """Refuse an optional parameter without a default before another one: without it, later places
+    would shift.
     """
     properties, required = parameters.get("properties", {}), parameters.get("required", [])
     for name, after in pairwise(bound):
@@ -132,12 +132,12 @@ def _refuse_gaps(bound: Sequence[str], parameters: Mapping[str, object]) -> None
             isinstance(schema, Mapping) and "default" in schema
         ):
             raise BundleError(
-                f"the parameter {name!r} may be absent and stands before {after!r} on the command line; give it a default"
+                f"the parameter {name!r} may be absent and comes before {after!r} on the command line; give it a default"
             )
 
 
 def _command_line(guesses: Sequence[Guess]) -> tuple[object, ...]:
-    """Flags first, then what has a place of its own."""
+    """Return the command line: flags first, then places."""
     flags = [
         {"param": guess.name, "flag": guess.flag, **({"switch": True} if guess.switch else {})}
         for guess in guesses

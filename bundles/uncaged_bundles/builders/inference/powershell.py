@@ -1,6 +1,4 @@
-"""What a PowerShell script takes and needs, by its text: the ``param()`` block and the names of
-cmdlets.
-"""
+"""Inference for PowerShell: the parameters of the ``param()`` block and the names of cmdlets."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _TYPES |= {"bool": "boolean", "switch": "boolean", "string": "string"}
 
 
 def parameters(text: str) -> list[Guess]:
-    """Return what the script's own ``param()`` declares."""
+    """Return the parameters that the script's ``param()`` declares."""
     code = _without_comments(text)
     found = re.search(
         r"(?:^|\n)\s*(?:\[CmdletBinding\([^)]*\)\]\s*)?param\s*\(", code, re.IGNORECASE
@@ -50,7 +48,7 @@ def _blanked(code: str) -> str:
 
 
 def _parts(code: str) -> Iterator[str]:
-    """The declarations up to the closing bracket, split at commas that stand in no bracket."""
+    """Yield the declarations up to the closing bracket, split at commas outside brackets."""
     depth, part, quote = 0, "", ""
     for character in code:
         if quote:

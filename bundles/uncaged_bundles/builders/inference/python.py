@@ -1,5 +1,5 @@
-"""What a Python script takes and needs, by its syntax tree: ``argparse``, ``click``, ``sys.argv``,
-``PARAM_NAME``, and what it starts.
+"""Inference for Python: the parameters that a script reads (``argparse``, ``click``, ``sys.argv``,
+``PARAM_NAME``) and the programs that it starts, by its syntax tree.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHELLS = frozenset({"system", "popen", "getoutput", "getstatusoutput", "create_
 
 
 def parameters(text: str) -> list[Guess]:
-    """Return what the script seems to take."""
+    """Return the parameters that the script seems to take."""
     tree = _parse(text)
     found: dict[str, Guess] = {}
     places = 0
@@ -80,7 +80,7 @@ def commands(text: str) -> set[str]:
 
 
 class _Call:
-    """A call of something by its last name."""
+    """A call. name: the last part of the function's name."""
 
     def __init__(self, node: ast.Call, name: str) -> None:
         self.node = node
@@ -171,7 +171,7 @@ def _kind(node: ast.expr | None, name: str, default: object) -> str:
 
 
 def _read_directly(tree: ast.Module) -> tuple[list[str], set[int]]:
-    """Names behind ``PARAM_`` in texts, and the places of ``sys.argv`` that are looked at."""
+    """Return the names after ``PARAM_`` in texts, and the indices of ``sys.argv`` that are read."""
     names: dict[str, None] = {}
     places: set[int] = set()
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""What a task's script takes is guessed by how it reads `params`, for a person to confirm."""
+"""Inference of a task script's parameters from its reads of ``params``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def parameters(text: str) -> tuple[Guess, ...]:
     required if it is read without a default.
     """
     tree = ast.parse(text)
-    counted = {id(node): kind for node, kind in _counted(tree)}
+    numbers = {id(node): kind for node, kind in _numbers(tree)}
     found: dict[str, Guess] = {}
     reads = [
         (node, read)
@@ -23,13 +23,13 @@ def parameters(text: str) -> tuple[Guess, ...]:
         if isinstance(node, ast.expr) and (read := _read(node)) is not None
     ]
     for node, (name, required, default) in sorted(
-        reads, key=lambda one: (one[0].lineno, one[0].col_offset)
+        reads, key=lambda pair: (pair[0].lineno, pair[0].col_offset)
     ):
-        kind = counted.get(id(node)) or kind_of(name, default)
+        kind = numbers.get(id(node)) or kind_of(name, default)
         before = found.get(name)
         if before is None:
             found[name] = Guess(name=name, kind=kind, required=required, default=default)
-        elif before.kind == "string" and kind != "string":  # one use tells more than another
+        elif before.kind == "string" and kind != "string":  # some uses show the type
             found[name] = Guess(
                 name=name, kind=kind, required=before.required, default=before.default
             )
@@ -37,8 +37,8 @@ def parameters(text: str) -> tuple[Guess, ...]:
 
 
 def _read(node: ast.expr) -> tuple[str, bool, object] | None:
-    """The name that an expression reads from ``params``, whether it has to be there, and what
-    stands for it if not.
+    """Return the name that an expression reads from ``params``, whether it is required, and its
+    default.
     """
     match node:
         case ast.Attribute(value=ast.Name(id="params"), attr=name) if name not in METHODS:
@@ -55,8 +55,8 @@ def _read(node: ast.expr) -> tuple[str, bool, object] | None:
             return None
 
 
-def _counted(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    """The expressions that must be numbers, by where they stand."""
+def _numbers(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the expressions that must be numbers by their context, with the type."""
     for node in ast.walk(tree):
         match node:
             case ast.Slice(lower=lower, upper=upper, step=step):

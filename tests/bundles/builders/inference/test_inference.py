@@ -237,7 +237,7 @@ def test_an_absent_parameter_moves_no_place() -> None:
     assert infer_arguments(
         "bash", 'echo "$1" "${2:-}"', {"properties": properties, "required": ["a"]}
     ) == ({"param": "a"}, {"param": "b"})
-    with pytest.raises(BundleError, match="'a' may be absent and stands before 'b'"):
+    with pytest.raises(BundleError, match="'a' may be absent and comes before 'b'"):
         infer_arguments("bash", 'echo "${1:-}" "$2"', {"properties": properties, "required": ["b"]})
     assert infer_arguments(
         "bash",
