@@ -18,7 +18,7 @@ from .inputs.sources import read_flow, read_script
 
 if TYPE_CHECKING:
     from uncaged_bundles.builders.recipes.flows import RecipeFlow
-    from uncaged_bundles.builders.recipes.recipe_flow import Built
+    from uncaged_bundles.builders.recipes.recipe_flow import BuiltFlow
     from uncaged_bundles.validation.validate import Bundle
 
 PARAMETER_FIELDS = (
@@ -58,7 +58,7 @@ class Edit:
         return not any(getattr(self, field.name) for field in fields(self))
 
 
-def edited(bundle: Bundle, name: str, edit: Edit) -> Built:
+def edited(bundle: Bundle, name: str, edit: Edit) -> BuiltFlow:
     """Return the bundle of the changed flow.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Recipes: the JSON forms of flows, read with their parameters, patterns and sandbox."""
+"""Recipes: JSON forms of flows, with their parameters, patterns and sandbox."""

@@ -1,4 +1,4 @@
-"""A recipe's facts stand in the descriptor in one order, and none of them is lost."""
+"""Descriptor of a flow that was made from a recipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .flows import RecipeFlow
 def describe(
     flow: RecipeFlow, *, kind: str, policy: Mapping[str, object], **more: object
 ) -> dict[str, object]:
-    """Return the descriptor of a flow that was made from a recipe."""
+    """Return the descriptor of *flow*; *more* are further keys of it."""
     try:
         parse_flow_name(flow.name)
     except UsageError as exc:

@@ -1,6 +1,4 @@
-"""A flow that is no role workflow is one of these three before it is built, be it read from a
-recipe, a script file or a bundle.
-"""
+"""Flows before they are built: read from a recipe, a script file, or back from a bundle."""
 
 from __future__ import annotations
 
@@ -10,13 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeFlow:
-    """What all have.
+    """The fields that all kinds of flow have.
 
-    parameters: JSON Schema. patterns: sentences that mean this flow; aliases: those of them that
-    are one person's own words.
-    examples: mappings with ``sentence``, perhaps ``params`` and ``success``. source: where it comes
-    from.
-    notes: what was assumed while it was read; for the person who adds it.
+    parameters: JSON Schema. patterns: sentence patterns that start this flow; aliases: those of
+    them that are a person's own. examples: mappings with ``sentence``, perhaps ``params`` and
+    ``success``. source: its origin. notes: assumptions made while reading it, for the person who
+    adds it.
     """
 
     name: str
@@ -34,10 +31,9 @@ class RecipeFlow:
 class ScriptFlow(RecipeFlow):
     """One script of the operating system.
 
-    form: what it prints: text, json, objects or table. arguments: its command line, see
-    ``carried.script.drive_script``.
-    repeat: it may be run a second time when a crash leaves open whether it ran. policy: the limits
-    of its script effect.
+    form: the form of its output: text, json, objects or table. arguments: its command line, see
+    ``carried.script.drive_script``. repeat: it may be run again after a crash that leaves open
+    whether it ran. policy: the limits of its script effect.
     """
 
     language: str
@@ -50,8 +46,8 @@ class ScriptFlow(RecipeFlow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFlow(RecipeFlow):
-    """A Python script, ``async def execute(api, params)``. policy: None to have it inferred from
-    the steps that the script names.
+    """A Python script, ``async def execute(api, params)``. policy: None means that it is
+    inferred from the script's steps.
     """
 
     script: str

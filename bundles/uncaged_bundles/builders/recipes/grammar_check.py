@@ -1,9 +1,8 @@
-"""A sentence pattern that passes here can be read by whoever matches sentences later, and names
-only parameters that the flow has.
+"""Checks of sentence patterns: their syntax, and that each parameter in them is one of the flow.
 
 ``(list | show) (the)? files in $(path:wildcard)``: words, choices, optional ones, and parameters.
-``$(name:wildcard)`` takes any words,
-``$(name:number)`` a number; a ``?`` behind one makes it optional.
+``$(name:wildcard)`` matches any words, ``$(name:number)`` a number; ``?`` after one makes it
+optional.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ _CAPTURE = re.compile(r"\$\(\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(?::\s*([A-Za-z]+)\s*
 
 
 def check_pattern(pattern: str, parameters: Collection[str], path: Path) -> None:
-    """Refuse a pattern that cannot be read, is empty, or names what is no parameter; the message
-    has the column.
+    """Refuse a pattern that does not parse, matches nothing, or names an unknown parameter; the
+    message has the column.
     """
     if len(pattern) > MAX_CHARACTERS:
         raise ShapeError(
             path, f"has {len(pattern)} characters; a pattern has at most {MAX_CHARACTERS}"
         )
     known = {name.lower() for name in parameters}
-    # one for each open group: whether something stands in it that cannot be missing
+    # for each open group: whether it has a part that is not optional
     filled = [False]
     for column, kind, text in _tokens(pattern, path):
         if kind == "capture":
@@ -47,21 +46,17 @@ def check_pattern(pattern: str, parameters: Collection[str], path: Path) -> None
     if not filled[0]:
         raise ShapeError(
             path,
-            "matches nothing: at least one word or parameter must stand in it that is not optional",
+            "matches nothing: at least one word or parameter in it must not be optional",
         )
 
 
 def _open_or_close(mark: str, filled: list[bool]) -> str | None:
-    """Take in one mark; returns what is wrong with it."""
+    """Update the open groups by one mark; return what is wrong with it, if anything."""
     if mark == "(":
         filled.append(False)
-        return (
-            f"groups stand in one another at most {MAX_DEPTH} deep"
-            if len(filled) > MAX_DEPTH
-            else None
-        )
+        return f"groups are nested at most {MAX_DEPTH} deep" if len(filled) > MAX_DEPTH else None
     if not filled[-1] and (mark == "|" or len(filled) > 1):
-        return f"nothing stands before this {mark[0]!r}"
+        return f"there is nothing before this {mark[0]!r}"
     if mark == "|":
         filled[-1] = False
         return None

@@ -1,8 +1,7 @@
-"""A recipe's parameters become a JSON Schema, and each rule that cannot hold is refused by itself,
-with its place.
+"""Conversion between a recipe's parameters and JSON Schema.
 
-A path is text with ``"format": "path"``; ``"pathMustExist": True`` beside it is checked when a
-thread starts.
+A path is text with ``"format": "path"``; ``"pathMustExist": True`` is checked when a thread
+starts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def write_schema(raw: object, path: Path) -> dict[str, object]:
     """Return the JSON Schema of a list of parameters, or of a mapping from name to parameter.
 
     Raises:
-        ShapeError: with the dotted path of what is wrong.
+        ShapeError: a parameter or a rule is not valid; with its dotted path.
     """
     if isinstance(raw, dict):
         raw = [
@@ -94,7 +93,7 @@ def _name(value: object, known: Mapping[str, object], path: Path) -> str:
         )
     for other in known:
         if other == name:
-            raise ShapeError(path, f"the parameter {name!r} stands twice")
+            raise ShapeError(path, f"the parameter {name!r} occurs twice")
         if other.lower() == name.lower():
             raise ShapeError(
                 path,
@@ -140,7 +139,7 @@ def _default(value: object, kind: str, schema: Mapping[str, object], path: Path)
 
 
 def fields_of(name: str, schema: Mapping[str, object], *, required: bool) -> dict[str, object]:
-    """Return a recipe's fields for one property of a schema: the way back."""
+    """Return a recipe's fields for one property of a schema: the inverse of `write_property`."""
     rules = {
         "pattern": schema.get("pattern"),
         "allowedValues": schema.get("enum"),
@@ -159,7 +158,7 @@ def fields_of(name: str, schema: Mapping[str, object], *, required: bool) -> dic
 
 
 def list_fields(schema: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return a schema that `write_schema` made as the list that it was made from."""
+    """Return a recipe's list of parameters for a schema: the inverse of `write_schema`."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not isinstance(required, list):
         return []

@@ -1,5 +1,4 @@
-"""A recipe's JSON is read without surprises: each of its four shapes becomes a flow to build, and
-what is wrong has its dotted path.
+"""Reader for recipes: JSON of four forms becomes a flow; an error has the dotted path.
 
 A script flow has ``actionName``, and ``script`` as a mapping; a task flow ``name``, and ``script``
 as text; a web flow also a ``scope``; a block flow has ``steps``.
@@ -68,7 +67,7 @@ def read_recipe(data: bytes, where: str) -> RecipeFlow:
     """Return the flow that a recipe's bytes describe.
 
     Raises:
-        BundleError: what is wrong, with *where* and the dotted path.
+        BundleError: the recipe is not valid; the message has *where* and the dotted path.
     """
     try:
         return parse_recipe(load_json(data))
@@ -77,7 +76,7 @@ def read_recipe(data: bytes, where: str) -> RecipeFlow:
 
 
 def load_json(data: bytes) -> object:
-    """Return what strict JSON holds: no key twice, no NaN, at most 1 MiB."""
+    """Return the value of strict JSON: no key twice, no NaN, at most 1 MiB."""
     if len(data) > MAX_RECIPE_BYTES:
         raise BundleError(f"has {len(data):,} bytes; a recipe has at most {MAX_RECIPE_BYTES:,}")
     try:
@@ -122,8 +121,10 @@ def parse_recipe(raw: object) -> RecipeFlow:
 
 
 def safe_name(text: str) -> str:
-    """Return the flow name for what a recipe calls itself: ``listFiles`` is ``list-files``; text
-    without a letter is refused.
+    """Return a recipe's own name as a flow name: ``listFiles`` is ``list-files``.
+
+    Raises:
+        BundleError: it has no letter.
     """
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", text)
     name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].strip("-")
@@ -182,10 +183,10 @@ def _task(fields: Mapping[str, object], top: Path) -> TaskFlow | ForeignFlow:
     }
     language = fields.get("language") or language_of(text)
     if language == "python":
-        policy = fields.get("policy")
-        given = None if policy is None else shapes.mapping(policy, (*top, "policy"))
-        hosts.check_policy(given or {}, (*top, "policy"))
-        return TaskFlow(**shared, script=text, policy=given)
+        raw = fields.get("policy")
+        policy = None if raw is None else shapes.mapping(raw, (*top, "policy"))
+        hosts.check_policy(policy or {}, (*top, "policy"))
+        return TaskFlow(**shared, script=text, policy=policy)
     known = shapes.one_of("typescript", "javascript")(language, (*top, "language"))
     return ForeignFlow(**shared, kind="task", language=known, text=text)
 
@@ -208,21 +209,21 @@ def _web(fields: Mapping[str, object], top: Path) -> ForeignFlow:
 
 
 def _identity(fields: Mapping[str, object], key: str, top: Path) -> dict[str, Any]:
-    given = shapes.text(shapes.required(fields, key, top), (*top, key))
-    if "\0" in given or not given.strip():
-        raise ShapeError((*top, key), f"{shapes.shown(given)} is no name")
+    name = shapes.text(shapes.required(fields, key, top), (*top, key))
+    if "\0" in name or not name.strip():
+        raise ShapeError((*top, key), f"{shapes.shown(name)} is no name")
     return {
-        "name": safe_name(given),
+        "name": safe_name(name),
         "description": shapes.text(
             shapes.required(fields, "description", top), (*top, "description")
         ),
-        "display_name": shapes.text(fields.get("displayName", given), (*top, "displayName")),
+        "display_name": shapes.text(fields.get("displayName", name), (*top, "displayName")),
         "source": _source(fields.get("source"), (*top, "source")),
     }
 
 
 def _source(raw: object, path: Path) -> str:
-    """Where a recipe comes from, in one line."""
+    """Return the origin of a recipe in one line."""
     if raw is None:
         return ""
     if isinstance(raw, str):
@@ -237,7 +238,7 @@ def _source(raw: object, path: Path) -> str:
 def _patterns(
     fields: Mapping[str, object], parameters: Mapping[str, object], top: Path
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[object, ...]]:
-    """Patterns, those of them that are aliases, and all example sentences."""
+    """Return the patterns, those of them that are aliases, and all examples."""
     known = list(shapes.mapping(parameters.get("properties", {}), top))
     patterns, aliases, examples = [], [], []
     listed = fields.get("grammarPatterns", [])
@@ -296,7 +297,7 @@ def script_text(value: object, path: Path) -> str:
 
 
 def language_of(text: str) -> str:
-    """Return ``python`` or ``typescript``: a task script's language when nothing says it."""
+    """Return a task script's language by its text: ``python`` or ``typescript``."""
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -308,7 +309,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise BundleError(f"the key {shapes.shown(key)} stands twice in one mapping")
+            raise BundleError(f"the key {shapes.shown(key)} occurs twice in one mapping")
         found[key] = value
     return found
 

@@ -1,5 +1,5 @@
-"""Whatever a flow was made from, a recipe or a script file, the same flow gives the same bundle,
-and a bundle gives its flow back.
+"""Builder for flows of every kind, and its inverse: the flow of a bundle. Equal flows give equal
+bundles, whether from a recipe or a script file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..inference import task as infer_task
 from ..inference.bash import SHELLS
 from ..inference.inference import infer_commands, infer_parameters
 from ..scripts.script import build_foreign, build_script, build_task, script_in
-from ..scripts.task_check import check_script, open_kinds, unused_parameters
+from ..scripts.task_check import check_script, computed_targets, unused_parameters
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .parameters import write_schema
 from .recipe import language_of, script_text
@@ -30,9 +30,9 @@ LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """A bundle, and what the person who adds it should know. active: False if it says of itself
-    that it is disabled.
+class BuiltFlow:
+    """A bundle with notes for the person who adds it. active: False if the flow says that it is
+    disabled.
     """
 
     source: bytes
@@ -40,23 +40,27 @@ class Built:
     active: bool = True
 
 
-def build_flow(flow: RecipeFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> Built:
-    """Return the bundle of a flow; BundleError says what is wrong with it."""
+def build_flow(flow: RecipeFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> BuiltFlow:
+    """Return the bundle of a flow.
+
+    Raises:
+        BundleError: the flow cannot be built.
+    """
     match flow:
         case ScriptFlow():
-            return Built(
+            return BuiltFlow(
                 source=build_script(flow, known_effects),
                 notes=(*flow.notes, *_notes_on_script(flow)),
             )
         case TaskFlow():
-            return Built(
+            return BuiltFlow(
                 source=build_task(flow, known_effects), notes=(*flow.notes, *_notes_on_task(flow))
             )
         case ForeignFlow():
             note = f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
-            return Built(source=build_foreign(flow, known_effects), notes=(*flow.notes, note))
+            return BuiltFlow(source=build_foreign(flow, known_effects), notes=(*flow.notes, note))
         case BlockFlow():
-            return Built(
+            return BuiltFlow(
                 source=build_block(flow, known_effects), notes=flow.notes, active=flow.active
             )
         case RecipeFlow():
@@ -65,8 +69,8 @@ def build_flow(flow: RecipeFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
 
 
 def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
-    """Return the flow that a script file is: a task, if it has ``async def execute``, else a script
-    of the operating system.
+    """Return the flow of a script file: a task, if it has ``async def execute``, else a script of
+    the operating system.
     """
     text = script_text(text, (name,))
     language = LANGUAGE_OF_SUFFIX[suffix]
@@ -83,11 +87,11 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
             **shared,
             parameters=write_schema(guessed, (name,)),
             script=text,
-            notes=(_told(guessed),),
+            notes=(_parameters_note(guessed),),
         )
     inferred = infer_parameters(language, text)
     commands = list(infer_commands(language, text))
-    notes = [_told(inferred.parameters)]
+    notes = [_parameters_note(inferred.parameters)]
     notes.append(f"commands that it seems to need: {', '.join(commands) or 'none'}")
     parameters = write_schema(list(inferred.parameters), (name,))
     policy: dict[str, object] = {"executables": commands} if commands else {}
@@ -104,15 +108,15 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
     )
 
 
-def _told(parameters: Sequence[Mapping[str, object]]) -> str:
+def _parameters_note(parameters: Sequence[Mapping[str, object]]) -> str:
     return (
         f"parameters, by its text: {', '.join(str(part['name']) for part in parameters) or 'none'}"
     )
 
 
 def flow_of(bundle: Bundle) -> RecipeFlow | None:
-    """Return the flow that a bundle was built from; None for a bundle that no recipe or script file
-    made.
+    """Return the flow that a bundle was built from; None if it was not built from a recipe or a
+    script file.
     """
     if bundle.descriptor.kind == "block":
         return block_flow_of(bundle)
@@ -157,7 +161,7 @@ def flow_of(bundle: Bundle) -> RecipeFlow | None:
 
 
 def is_task(language: str, text: str) -> bool:
-    """Whether a script file is a task's script."""
+    """Tell whether a script file is a task."""
     if language != "python" or language_of(text) != "python":
         return False
     try:
@@ -174,7 +178,7 @@ def _notes_on_script(flow: ScriptFlow) -> list[str]:
     listed = flow.policy.get("executables")
     commands = listed if isinstance(listed, list) else []
     return [
-        *_unread(flow),
+        *_unread_parameters(flow),
         *(
             f"{name} runs whatever program it is given: it can do more than its name says"
             for name in commands
@@ -188,11 +192,11 @@ def _notes_on_script(flow: ScriptFlow) -> list[str]:
     ]
 
 
-def _unread(flow: ScriptFlow) -> list[str]:
+def _unread_parameters(flow: ScriptFlow) -> list[str]:
     properties = flow.parameters.get("properties", {})
-    handed_over = {str(part.get("param")) for part in flow.arguments if isinstance(part, dict)}
+    on_command_line = {str(part.get("param")) for part in flow.arguments if isinstance(part, dict)}
     names = (
-        [name for name in properties if name not in handed_over]
+        [name for name in properties if name not in on_command_line]
         if isinstance(properties, Mapping)
         else []
     )
@@ -211,16 +215,14 @@ def _notes_on_task(flow: TaskFlow) -> list[str]:
     ]
     if flow.policy is None:
         notes += [
-            f"what the script's {kind} steps go to is computed, so the policy names nothing"
-            for kind in open_kinds(tree)
+            f"the targets of the script's {kind} steps are computed, so the policy does not limit them"
+            for kind in computed_targets(tree)
         ]
     return notes
 
 
 def variable_of(name: str) -> str:
-    """Return a parameter's name as an environment variable has it, without the ``PARAM_`` before
-    it.
-    """
+    """Return the name of a parameter's environment variable, without the prefix ``PARAM_``."""
     return "".join(character if character.isalnum() else "_" for character in name.upper())
 
 

@@ -1,5 +1,5 @@
-"""What a recipe's sandbox allows becomes the limits of the script effect, and what it leaves unsaid
-is inferred and told.
+"""Conversion of a recipe's sandbox to the limits of the script effect. Absent entries are inferred,
+with a note.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SANDBOX_KEYS = frozenset(
 def read_sandbox(
     raw: object, language: str, body: str, parameters: Mapping[str, object], path: Path
 ) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return the limits of the script effect that a recipe's sandbox asks for, and what was
-    inferred because it does not say.
+    """Return the limits of the script effect for a recipe's sandbox, and notes about inferred
+    ones.
     """
     sandbox = shapes.mapping(raw or {}, path)
     shapes.known_keys(sandbox, SANDBOX_KEYS, path)
@@ -78,7 +78,7 @@ def read_sandbox(
 
 
 def _network(sandbox: Mapping[str, object], path: Path) -> dict[str, object]:
-    """The limits that open the network."""
+    """Return the limits for the network."""
     domains = shapes.texts(sandbox.get("allowedDomains", []), (*path, "allowedDomains"))
     hosts.check_entries(domains, (*path, "allowedDomains"))
     access = sandbox.get("networkAccess", False)
@@ -91,7 +91,7 @@ def _network(sandbox: Mapping[str, object], path: Path) -> dict[str, object]:
 
 
 def path_parameters(parameters: Mapping[str, object]) -> list[str]:
-    """Return what lets a script read whatever its path parameters name."""
+    """Return the entries that let a script read the paths of its path parameters."""
     properties = parameters.get("properties", {})
     named = properties.items() if isinstance(properties, Mapping) else ()
     return [
@@ -102,7 +102,7 @@ def path_parameters(parameters: Mapping[str, object]) -> list[str]:
 
 
 def portable_path(text: str) -> str:
-    """Return a path as this system writes it: ``$env:USERPROFILE\\Documents\\*`` is
+    """Return a path in this system's form: ``$env:USERPROFILE\\Documents\\*`` is
     ``$HOME/Documents``.
     """
     if "$env:" in text.lower() or "\\" in text:

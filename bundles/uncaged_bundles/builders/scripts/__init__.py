@@ -1,1 +1,1 @@
-"""Scripts, by the hand of the operating system or as tasks, become bundles."""
+"""Script flows and task flows: their rules and their bundles."""

@@ -1,7 +1,7 @@
-"""A task script that passes here has the right signature, reaches for nothing but its api, and is
-told of parameters that it forgets.
+"""Rules for task scripts: the signature, a bundle's own rules, and only known methods of the api.
+Lines and columns are those of the script.
 
-The rules are a bundle's own; line and column are the script's.
+The policy is inferred from the steps of a script.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ EFFECTS = {
 }
 """The effect behind each method of the api."""
 SIGNATURE = "async def execute(api, params)"
-_DRIVERS_OWN = frozenset(
+_DRIVER_NAMES = frozenset(
     name for module in (carried, carried_task) for name in vars(module) if not name.startswith("__")
 )
-_TAKEN = (_DRIVERS_OWN | {"run", "descriptor", "EffectError"}) - {"print", "json"}
+_RESERVED = (_DRIVER_NAMES | {"run", "descriptor", "EffectError"}) - {"print", "json"}
 
 
 def check_script(text: str, name: str) -> ast.Module:
-    """Return the script's tree; BundleError has the first rule that is broken, with line and
-    column.
+    """Return the syntax tree of a task script.
+
+    Raises:
+        BundleError: the first violation of a rule, with line and column.
     """
     tree = parse_script(text, name)
     finding = (
         _flaw_in_signature(tree)
         or forbidden_import(tree)
         or forbidden_access(tree)
-        or first((*_clashes(tree), *_strangers(tree), *_no_addresses(tree)))
+        or first((*_name_conflicts(tree), *_unknown_methods(tree), *_invalid_addresses(tree)))
     )
     if finding is not None:
         raise BundleError(f"{name}: {finding.located(text)}")
@@ -54,7 +56,11 @@ def check_script(text: str, name: str) -> ast.Module:
 
 
 def parse_script(text: str, name: str) -> ast.Module:
-    """Return a Python script's tree; BundleError has the place where it is no Python."""
+    """Return the syntax tree of a Python script.
+
+    Raises:
+        BundleError: it does not parse, with line and column.
+    """
     try:
         return ast.parse(text)
     except SyntaxError as exc:
@@ -66,16 +72,16 @@ def parse_script(text: str, name: str) -> ast.Module:
 
 
 def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the declared parameters that the script never names; none when it hands ``params`` on
-    as a whole.
+    """Return the declared parameters that the script never names; none if it uses ``params`` as a
+    whole.
     """
     declared = parameters.get("properties", {})
     used: set[str] = set()
-    reached: set[ast.AST] = set()
+    named: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id="params") as base, attr=attr):
-                reached.add(base)
+                named.add(base)
                 if attr not in ("get", "keys", "values", "items", "copy"):
                     used.add(attr)
                 elif attr != "get":
@@ -83,7 +89,7 @@ def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tup
             case ast.Subscript(
                 value=ast.Name(id="params") as base, slice=ast.Constant(value=str(key))
             ):
-                reached.add(base)
+                named.add(base)
                 used.add(key)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="params"), attr="get"),
@@ -95,7 +101,7 @@ def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tup
     whole = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id == "params" and node not in reached
+        if isinstance(node, ast.Name) and node.id == "params" and node not in named
     ]
     return (
         ()
@@ -105,47 +111,48 @@ def unused_parameters(tree: ast.Module, parameters: Mapping[str, object]) -> tup
 
 
 def infer_policy(tree: ast.Module) -> dict[str, dict[str, object]]:
-    """Return what the script's own steps need: the effects that it names, with hosts, flows and
-    models where they are written out.
+    """Return the policy that the script's steps need: their effects, limited to hosts and flows
+    where those are literals.
     """
     policy: dict[str, dict[str, object]] = {}
-    open_ended: set[str] = set()
+    unlimited: set[str] = set()
     for call, method in _steps(tree):
         kind = EFFECTS[method]
         limits = policy.setdefault(kind, {})
         key = {"flow": "names", "http": "hosts", "fetch": "hosts"}.get(kind)
         if key is None:
             continue
-        value = _named(call, method)
+        value = _literal_target(call, method)
         if value is None:
-            open_ended.add(kind)
+            unlimited.add(kind)
             limits.pop(key, None)
-        elif kind not in open_ended:
+        elif kind not in unlimited:
             known = limits.setdefault(key, [])
             if isinstance(known, list) and value not in known:
                 known.append(value)
     return policy
 
 
-def open_kinds(tree: ast.Module) -> tuple[str, ...]:
-    """Return the effects whose host or flow is computed, so that the inferred policy cannot name
-    it.
+def computed_targets(tree: ast.Module) -> tuple[str, ...]:
+    """Return the effects whose host or flow is computed, so that the inferred policy has no limit
+    for it.
     """
     return tuple(
         sorted(
             {
                 EFFECTS[method]
                 for call, method in _steps(tree)
-                if method in _KEYED and _named(call, method) is None
+                if method in _TARGETS and _literal_target(call, method) is None
             }
         )
     )
 
 
-_KEYED = {"call_action": (0, "flow"), "web_fetch": (0, "url"), "http": (1, "url")}
+_TARGETS = {"call_action": (0, "flow"), "web_fetch": (0, "url"), "http": (1, "url")}
 
 
 def _steps(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
+    """Yield each call of a method of the api, with the method's name."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -157,33 +164,33 @@ def _steps(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
                 yield node, node.func.attr
 
 
-def _named(call: ast.Call, method: str) -> str | None:
-    """The flow or the host in a call, if it is written out."""
-    text, ended = _beginning(_given(call, method))
+def _literal_target(call: ast.Call, method: str) -> str | None:
+    """Return the flow or the host of a call, if it is a literal."""
+    text, complete = _literal_prefix(_target(call, method))
     if method == "call_action":
-        return text if ended else None
+        return text if complete else None
     rest = text.partition("://")[2]
-    if not rest or not (ended or "/" in rest or "?" in rest):
+    if not rest or not (complete or "/" in rest or "?" in rest):
         return None
     return urlsplit(text).netloc.rpartition("@")[2].lower() or None
 
 
-def _given(call: ast.Call, method: str) -> ast.expr | None:
-    """What is handed over for the flow or the address."""
-    place, name = _KEYED[method]
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-    return call.args[place] if given is None and len(call.args) > place else given
+def _target(call: ast.Call, method: str) -> ast.expr | None:
+    """Return the argument of a call for the flow or the address."""
+    place, name = _TARGETS[method]
+    value = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    return call.args[place] if value is None and len(call.args) > place else value
 
 
-def _beginning(node: ast.expr | None) -> tuple[str, bool]:
-    """The text with which an expression begins for certain, and whether that is all of it."""
+def _literal_prefix(node: ast.expr | None) -> tuple[str, bool]:
+    """Return the literal text at the start of an expression, and whether it is the whole text."""
     match node:
         case ast.Constant(value=str(text)):
             return text, True
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text, False
         case ast.BinOp(left=left, op=ast.Add()):
-            return _beginning(left)[0], False
+            return _literal_prefix(left)[0], False
         case _:
             return "", False
 
@@ -221,8 +228,8 @@ def _flaw_in_signature(tree: ast.Module) -> Finding | None:
     return None
 
 
-def _clashes(tree: ast.Module) -> Iterator[Finding]:
-    """Names that are the driver's: bound at the top level, or read where nobody bound them."""
+def _name_conflicts(tree: ast.Module) -> Iterator[Finding]:
+    """Yield the driver's names that a script binds at the top level, or reads but does not bind."""
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound: list[tuple[str, ast.stmt | ast.expr]] = [(statement.name, statement)]
@@ -233,7 +240,7 @@ def _clashes(tree: ast.Module) -> Iterator[Finding]:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             ]
         for name, node in bound:
-            if name in _TAKEN | {"print"}:
+            if name in _RESERVED | {"print"}:
                 yield Finding.at(
                     node, f"{name!r} is the name of a part of the driver; rename yours"
                 )
@@ -247,19 +254,19 @@ def _clashes(tree: ast.Module) -> Iterator[Finding]:
         if (
             isinstance(part, ast.Name)
             and isinstance(part.ctx, ast.Load)
-            and part.id in _TAKEN - own
+            and part.id in _RESERVED - own
         ):
             yield Finding.at(
                 part, f"{part.id!r} belongs to the driver; a script has api, params and print"
             )
         elif isinstance(part, ast.Global):
             yield Finding.at(
-                part, "'global' hides what a helper works on; hand it over and return it"
+                part, "'global' hides what a helper works on; pass it as an argument and return it"
             )
 
 
-def _strangers(tree: ast.Module) -> Iterator[Finding]:
-    """Methods that the api does not have."""
+def _unknown_methods(tree: ast.Module) -> Iterator[Finding]:
+    """Yield methods that the api does not have."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Attribute)
@@ -270,12 +277,12 @@ def _strangers(tree: ast.Module) -> Iterator[Finding]:
             yield Finding.at(node, f"the api has no {node.attr!r}; it has: {', '.join(EFFECTS)}")
 
 
-def _no_addresses(tree: ast.Module) -> Iterator[Finding]:
-    """Addresses that are written out, at least up to their path, and that no request can go to."""
+def _invalid_addresses(tree: ast.Module) -> Iterator[Finding]:
+    """Yield literal addresses, complete at least up to their path, that no request can go to."""
     for call, method in _steps(tree):
-        if EFFECTS[method] not in ("http", "fetch") or (given := _given(call, method)) is None:
+        if EFFECTS[method] not in ("http", "fetch") or (target := _target(call, method)) is None:
             continue
-        text, ended = _beginning(given)
+        text, complete = _literal_prefix(target)
         _, split, rest = text.partition("://")
-        if split and (ended or "/" in rest) and (flaw := flaw_in_address(text)):
-            yield Finding.at(given, flaw)
+        if split and (complete or "/" in rest) and (flaw := flaw_in_address(text)):
+            yield Finding.at(target, flaw)

@@ -218,7 +218,7 @@ WRONG: list[tuple[object, str]] = [
         changed(SCRIPT, parameters=[PATH, {**PATH, "name": "Path"}]),
         "'Path' and 'path' differ only in case",
     ),
-    (changed(SCRIPT, parameters=[PATH, PATH]), "the parameter 'path' stands twice"),
+    (changed(SCRIPT, parameters=[PATH, PATH]), "the parameter 'path' occurs twice"),
     (
         changed(SCRIPT, parameters=[{"name": "../x"}]),
         "recipe.parameters[0].name: '../x' is no name",
@@ -278,7 +278,7 @@ def test_what_is_wrong_has_its_place(recipe: object, words: str) -> None:
     ("data", "words"),
     [
         (b"{", "x.json: line 1, column 2: not JSON"),
-        (b'{"name": 1, "name": 2}', "the key 'name' stands twice"),
+        (b'{"name": 1, "name": 2}', "the key 'name' occurs twice"),
         (b'{"a": NaN}', "NaN is no JSON number"),
         (b"\xff", "byte 0 is not UTF-8"),
         (b"[" * 100_000, "nested too deeply"),

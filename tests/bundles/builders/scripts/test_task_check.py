@@ -9,8 +9,8 @@ import ast
 import pytest
 from uncaged_bundles.builders.scripts.task_check import (
     check_script,
+    computed_targets,
     infer_policy,
-    open_kinds,
     unused_parameters,
 )
 from uncaged_bundles.errors import BundleError
@@ -123,13 +123,13 @@ def test_the_policy_is_what_the_script_names() -> None:
         "now": {},
         "llm": {},
     }
-    assert open_kinds(tree) == ()
+    assert computed_targets(tree) == ()
     computed = ast.parse(
         HEAD
         + "    await api.http('GET', f'https://{params.host}/')\n    await api.http('GET', 'https://a.example/')"
     )
     assert infer_policy(computed) == {"http": {}}
-    assert open_kinds(computed) == ("http",)
+    assert computed_targets(computed) == ("http",)
     for cut in ("f'https://exam{params.a}'", "params.url", "'https://example.com' + params.a"):
         assert infer_policy(ast.parse(HEAD + f"    await api.web_fetch({cut})")) == {"fetch": {}}, (
             cut
