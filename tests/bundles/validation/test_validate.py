@@ -88,7 +88,10 @@ def test_a_bundle_is_its_bytes_its_hash_and_what_it_says(make_source: MakeSource
             "descriptor = {'a': 'b' + 'c'}",
             "line 1, column 20: 'descriptor' is not a literal: it contains a sum",
         ),
-        ("descriptor = {**other}", "line 1, column 17: 'descriptor' is not a literal: it contains a name"),
+        (
+            "descriptor = {**other}",
+            "line 1, column 17: 'descriptor' is not a literal: it contains a name",
+        ),
         (
             "descriptor = {['a']: 1}",
             "line 1, column 14: 'descriptor' is not a literal: unhashable type",

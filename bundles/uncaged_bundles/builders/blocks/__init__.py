@@ -1,1 +1,1 @@
-"""Block flows: a chain of JSON blocks is read, its texts compiled, and a bundle made of it."""
+"""Block flows: their JSON is read, their expressions are compiled, and a bundle is built."""

@@ -1,5 +1,5 @@
-"""A block flow becomes one file: its descriptor, the carried driver, its blocks as they came, and
-what it may do inferred from them.
+"""Builder for block flows: the bundle has the descriptor, the carried driver and the blocks. The
+policy is inferred from them.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ def build_block(flow: BlockFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
 
 
 def policy_of(flow: BlockFlow) -> dict[str, object]:
-    """Return what the blocks need, with what the file itself asks for over it."""
+    """Return the policy that the blocks need, overridden by the limits of the file itself."""
     policy: dict[str, Any] = {}
     http = flow.policy.get("http")
-    given = http.get("secrets") if isinstance(http, dict) else None
+    declared = http.get("secrets") if isinstance(http, dict) else None
     for number, kind, config in every_block(flow.steps):
         match kind:
             case "apiCall":
                 _allow_host(policy.setdefault("http", {}), config["url"])
                 _allow_secrets(
-                    policy["http"], number, config, given if isinstance(given, dict) else {}
+                    policy["http"], number, config, declared if isinstance(declared, dict) else {}
                 )
             case "webScraping":
                 _allow_host(policy.setdefault("fetch", {}), config["url"])
@@ -88,7 +88,7 @@ def _allow_host(limits: dict[str, Any], url: str) -> None:
 
 
 def _allow(limits: dict[str, Any], key: str, value: str | None) -> None:
-    """Add to a list of limits; once something is computed, there is no list."""
+    """Add a value to a list of limits; a computed value (None) removes the list for good."""
     if value is None:
         limits[key] = None
     elif limits.setdefault(key, []) is not None and value not in limits[key]:
@@ -96,14 +96,14 @@ def _allow(limits: dict[str, Any], key: str, value: str | None) -> None:
 
 
 def _allow_secrets(
-    limits: dict[str, Any], number: str, config: Mapping[str, Any], given: Mapping[str, Any]
+    limits: dict[str, Any], number: str, config: Mapping[str, Any], declared: Mapping[str, Any]
 ) -> None:
-    """Bind the secrets of a block to its host; without one the file itself has to say where they
-    may go.
+    """Bind the secrets of a block to its host. If the host is computed, the file itself must name
+    their hosts.
     """
     place = place_of(config["url"])
     for name in dict.fromkeys(_SECRET.findall(json.dumps(config))):
-        if place is None and name not in given:
+        if place is None and name not in declared:
             raise BundleError(
                 f"block {number} (apiCall) sends secret:{name} to a host that is not written out in its url; "
                 f'name the hosts that may have it: "policy": {{"http": {{"secrets": {{"{name}": ["api.example.com"]}}}}}}'
@@ -114,8 +114,8 @@ def _allow_secrets(
 
 
 def place_of(url: str) -> str | None:
-    """Return the host of an address, with its port where one is named; None if a variable stands in
-    it.
+    """Return the host of an address, with its port if it has one; None if it contains a
+    variable.
     """
     scheme, _, rest = url.strip().partition("://")
     place = re.split(r"[/?#]", rest)[0].rpartition("@")[2]
@@ -123,7 +123,7 @@ def place_of(url: str) -> str | None:
 
 
 def is_private(place: str) -> bool:
-    """Whether a host is written so that it can only be this machine or its own network."""
+    """Tell whether a host's literal is this machine or an address of a private network."""
     host = place[1 : place.rfind("]")] if place.startswith("[") else place.partition(":")[0]
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -134,7 +134,7 @@ def is_private(place: str) -> bool:
 
 
 def block_flow_of(bundle: Bundle) -> BlockFlow | None:
-    """Return the flow that a bundle was built from; None for a bundle that no block flow made."""
+    """Return the flow that a bundle was built from; None if it was not built from a block flow."""
     text = bundle.source.decode()
     if bundle.descriptor.kind != "block" or "drive_blocks(" not in text:
         return None
@@ -172,9 +172,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def export_block_flow(flow: BlockFlow, *, active: bool) -> tuple[str, list[str]]:
-    """Return the JSON of a block flow without its credentials, and the places that have to be
-    filled in.
-    """
+    """Return the JSON of a block flow without its credentials, and the places to fill in."""
     steps, places = mask_steps(flow.steps)
     document: dict[str, object] = {
         "name": flow.display_name or flow.name,

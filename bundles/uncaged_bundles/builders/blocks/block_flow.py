@@ -1,7 +1,6 @@
-"""A block flow's JSON is read block by block: what runs is known, what does nothing is told, and
-what is wrong has its place.
+"""Reader for the JSON of block flows. Unknown keys are reported in notes; an error has its path.
 
-AnythingLLM's agent flows are taken as they are. Beyond them a flow may have a `policy`, typed
+AnythingLLM's agent flows are accepted unchanged. Beyond them a flow may have a `policy`, typed
 variables with a `category`, and the blocks `condition`, `forEach`, `code` and `flow`.
 """
 
@@ -66,16 +65,16 @@ BLOCKS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "code": (frozenset({"expression"}), frozenset({"resultVariable"})),
     "flow": (frozenset({"flow"}), frozenset({"prompt", "params", "resultVariable"})),
 }
-"""What each type of block must have, and may have."""
-EVERY_BLOCK = frozenset({"directOutput", "description", "name"})
+"""Required and optional keys, by the type of block."""
+COMMON_KEYS = frozenset({"directOutput", "description", "name"})
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 BODY_TYPES = ("json", "form", "text")
 CAPTURES = ("text", "html", "querySelector")
 TYPES = ("string", "number", "integer", "boolean", "array", "object")
 CATEGORIES = ("required", "optional", "hidden", "configuration")
-MOST_BLOCKS = 1000
-MOST_ITEMS = 1000
-DEEPEST = 8
+MAX_BLOCKS = 1000
+MAX_ITEMS = 1000
+MAX_NESTING = 8
 
 _TOP_KEYS = frozenset(
     {
@@ -98,11 +97,11 @@ _VARIABLE_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFlow(RecipeFlow):
-    """Blocks that run one after the other.
+    """Blocks that run in order.
 
-    variables: what they start with. expressions: the trees of all expressions, by their text.
-    active: False has it disabled when it is
-    added. policy: what the file asks for by itself, over what its blocks need.
+    variables: initial values. expressions: the compiled expressions, by their text. active: False
+    means that the flow is disabled when it is added. policy: limits that override those inferred
+    from the blocks.
     """
 
     steps: list[Any]
@@ -113,8 +112,8 @@ class BlockFlow(RecipeFlow):
 
 
 def is_block_flow(raw: object) -> bool:
-    """Whether JSON data is meant as a block flow: it has steps, or AnythingLLM's wrapping around
-    them.
+    """Tell whether JSON data is a block flow: it has steps, perhaps wrapped in AnythingLLM's
+    ``config``.
     """
     return isinstance(raw, dict) and (
         "steps" in raw or (isinstance(raw.get("config"), dict) and "steps" in raw["config"])
@@ -125,14 +124,14 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     """Return the flow that the JSON describes.
 
     Args:
-        name: its name as a flow.
+        name: the name of the flow.
     Raises:
-        ShapeError: with the dotted path, and the number of the block.
+        ShapeError: the flow is not valid; with the dotted path, and the number of the block.
     """
     top: Path = ("flow",)
     inner = raw.get("config")
     fields = {**raw, **inner} if isinstance(inner, dict) and "steps" in inner else dict(raw)
-    reader = Reader()
+    reader = BlockReader()
     display_name = shapes.text(fields.get("name", name), (*top, "name"))
     notes = [
         f"the key {key!r} of the flow is not known and does nothing"
@@ -175,8 +174,11 @@ def parse_block_flow(raw: Mapping[str, object], name: str) -> BlockFlow:
     )
 
 
-class Reader:
-    """Reads blocks, those inside others too."""
+class BlockReader:
+    """Reads blocks, nested ones included.
+
+    expressions: all compiled expressions, by their text. notes: unknown keys.
+    """
 
     def __init__(self) -> None:
         self.expressions: dict[str, object] = {}
@@ -189,10 +191,10 @@ class Reader:
         if not before and not raw:
             raise ShapeError(path, "is empty; a flow has at least one block")
         self._count += len(raw)
-        if self._count > MOST_BLOCKS:
-            raise ShapeError(path, f"a flow has at most {MOST_BLOCKS:,} blocks")
-        if depth > DEEPEST:
-            raise ShapeError(path, f"blocks stand inside one another {DEEPEST} levels deep at most")
+        if self._count > MAX_BLOCKS:
+            raise ShapeError(path, f"a flow has at most {MAX_BLOCKS:,} blocks")
+        if depth > MAX_NESTING:
+            raise ShapeError(path, f"blocks are nested at most {MAX_NESTING} levels deep")
         return [
             self._block(item, (*path, index), f"{before}{index + 1}", depth)
             for index, item in enumerate(raw)
@@ -213,9 +215,9 @@ class Reader:
         needed, possible = BLOCKS[kind]
         for key in sorted(needed - set(config)):
             raise ShapeError((*here, key), f"is missing; block {number} ({kind}) needs it")
-        strange = [key for key in config if key not in needed | possible | EVERY_BLOCK]
+        unknown = [key for key in config if key not in needed | possible | COMMON_KEYS]
         self.notes += [
-            f"block {number} ({kind}): {key!r} is not known and does nothing" for key in strange
+            f"block {number} ({kind}): {key!r} is not known and does nothing" for key in unknown
         ]
         if kind == "start" and number != "1":
             raise ShapeError(
@@ -229,7 +231,7 @@ class Reader:
         return {"type": kind, "config": checked}
 
     def _check(self, kind: str, config: Mapping[str, object], path: Path) -> None:
-        """The values of one block."""
+        """Check the values of one block."""
         for key in (
             "responseVariable",
             "resultVariable",
@@ -281,8 +283,8 @@ class Reader:
                 f"must be a list or a text such as ${{items}}, not {shapes.shown(config['list'])}",
             )
         limit = shapes.whole(config.get("limit", 1), (*path, "limit"))
-        if not 1 <= limit <= MOST_ITEMS:
-            raise ShapeError((*path, "limit"), f"must be from 1 to {MOST_ITEMS:,}, not {limit}")
+        if not 1 <= limit <= MAX_ITEMS:
+            raise ShapeError((*path, "limit"), f"must be from 1 to {MAX_ITEMS:,}, not {limit}")
 
     def _check_tools(self, config: Mapping[str, object], path: Path) -> None:
         listed = config.get("tools") or []
@@ -320,7 +322,7 @@ class Reader:
 
 
 def read_variables(steps: list[Any], path: Path) -> tuple[dict[str, object], dict[str, object]]:
-    """Return what the variables start with, and the JSON Schema of those that a run may set."""
+    """Return the variables' initial values, and the JSON Schema of those that a run may set."""
     listed = steps[0]["config"].get("variables") if steps[0]["type"] == "start" else None
     values: dict[str, object] = {}
     properties: dict[str, object] = {}
@@ -335,7 +337,7 @@ def read_variables(steps: list[Any], path: Path) -> tuple[dict[str, object], dic
         if not name.strip():
             continue  # AnythingLLM's editor leaves such rows behind
         if name in values:
-            raise ShapeError((*here, "name"), f"the variable {name!r} stands twice; rename one")
+            raise ShapeError((*here, "name"), f"the variable {name!r} occurs twice; rename one")
         if "\0" in name or name != name.strip():
             raise ShapeError((*here, "name"), f"{shapes.shown(name)} is no name for a variable")
         kind, category = _kind_of(fields, here)
@@ -377,8 +379,8 @@ def _kind_of(fields: Mapping[str, object], path: Path) -> tuple[str, str]:
 
 
 def _value(raw: object, kind: str, path: Path) -> object:
-    """A variable's own value in its type; one without a value is empty text, and null if it is
-    typed.
+    """Return a variable's value in its type; without a value, an empty text, or None for other
+    types.
     """
     if raw is None or raw == "":
         return "" if kind == "string" else None

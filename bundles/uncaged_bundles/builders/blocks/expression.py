@@ -1,7 +1,7 @@
-"""An expression in a block is compiled when the flow is added, to nested lists that only compute;
-what it may not say has its column.
+"""Compiler for the expressions of blocks, from Python syntax to nested lists. Anything but pure
+computation is refused, with its column.
 
-The lists are read by ``carried.expression``, inside the sandbox.
+``carried.expression`` evaluates the lists inside the sandbox.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 
 
 def compile_expression(text: str, path: Path) -> list[object]:
-    """Return the tree of an expression.
+    """Return the nested lists of an expression.
 
     Raises:
-        ShapeError: it is none, or says something that a block may not; with the column.
+        ShapeError: it does not parse, or has a part that a block may not have; with the column.
     """
     if len(text) > LONGEST_TEXT:
         raise ShapeError(
@@ -166,20 +166,20 @@ class _Compiler:
         raise self._refused(node, "a value in an f-string has no '!' and no ':' after it")
 
     def _call(self, node: ast.Call) -> list[object]:
-        given = [self.tree(argument) for argument in node.args]
+        arguments = [self.tree(argument) for argument in node.args]
         match node.func:
             case ast.Name(id=name):
                 if name not in FUNCTIONS:
                     raise self._refused(
                         node, f"there is no function {name!r}; there are: {', '.join(FUNCTIONS)}"
                     )
-                return ["call", name, given]
+                return ["call", name, arguments]
             case ast.Attribute(value=base, attr=name):
                 if name not in METHODS:
                     raise self._refused(
                         node, f"there is no method {name!r}; there are: {', '.join(METHODS)}"
                     )
-                return ["method", self.tree(base), name, given]
+                return ["method", self.tree(base), name, arguments]
             case _:
                 pass
         raise self._refused(node, f"{ast.unparse(node.func)!r} cannot be called")

@@ -1,5 +1,5 @@
-"""What leaves this machine with an exported block flow holds no credential: each that could be one
-is a mark that says what to fill in.
+"""Masking of credentials in exported block flows: a text that may be one is replaced by a mark to
+fill in.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SECRET_TEXT = re.compile(
 _FIELD = re.compile(r'("(?P<name>[^"\\]{1,80})"\s*:\s*")(?P<value>(?:[^"\\]|\\.)*)(")')
 _REFERENCE = re.compile(r"\$\{[^{}]+\}|secret:\w+")
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def mask_steps(steps: list[Any]) -> tuple[list[Any], list[str]]:
-    """Return the blocks with every credential masked, and what was masked, by its place."""
+    """Return the blocks with every credential masked, and the places of the masks."""
     places: list[str] = []
     return [
         _block(step, f"block {number}", places.append) for number, step in enumerate(steps, 1)
@@ -46,7 +46,7 @@ def mask_steps(steps: list[Any]) -> tuple[list[Any], list[str]]:
 
 
 def find_masks(steps: list[Any]) -> list[str]:
-    """Return the places in which a mask stands."""
+    """Return the places of the masks."""
     return [
         place
         for number, step in enumerate(steps, 1)
@@ -75,41 +75,41 @@ def _marks(value: object, place: str) -> Iterator[str]:
             return
 
 
-def _block(step: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
+def _block(step: dict[str, Any], place: str, report: Report) -> dict[str, Any]:
     kind = step["type"]
     config = dict(step["config"])
     where = f"{place} ({kind})"
     for key, value in config.items():
         if key in INNER.get(kind, ()):
             config[key] = [
-                _block(inner, f"{place}.{number}", tell) for number, inner in enumerate(value, 1)
+                _block(inner, f"{place}.{number}", report) for number, inner in enumerate(value, 1)
             ]
         elif key == "headers" and isinstance(value, list):
-            config[key] = [_pair(item, "key", where, tell, _is_header) for item in value]
+            config[key] = [_masked_entry(item, "key", where, report, _is_header) for item in value]
         elif key == "formData" and isinstance(value, list):
-            config[key] = [_pair(item, "key", where, tell, _is_secret) for item in value]
+            config[key] = [_masked_entry(item, "key", where, report, _is_secret) for item in value]
         elif key == "variables" and isinstance(value, list):
-            config[key] = [_pair(item, "name", where, tell, _is_secret) for item in value]
+            config[key] = [_masked_entry(item, "name", where, report, _is_secret) for item in value]
         else:
-            config[key] = _deep(value, f"{where}, {key}", tell)
+            config[key] = _masked(value, f"{where}, {key}", report)
     return {**step, "config": config}
 
 
-def _pair(
-    item: Any, name_key: str, place: str, tell: Tell, is_secret: Callable[[str], bool]
+def _masked_entry(
+    item: Any, name_key: str, place: str, report: Report, is_secret: Callable[[str], bool]
 ) -> Any:
     if not isinstance(item, dict):
         return item
     name, value = str(item.get(name_key, "")), item.get("value")
     if isinstance(value, str) and value and is_secret(name) and _is_literal(value):
-        tell(f"{place}: {name!r}")
+        report(f"{place}: {name!r}")
         return {**item, "value": MARK}
-    return {key: _deep(part, f"{place}: {name!r}", tell) for key, part in item.items()}
+    return {key: _masked(part, f"{place}: {name!r}", report) for key, part in item.items()}
 
 
 def is_credential(name: str, text: str) -> bool:
-    """Return whether *text* holds a credential: by its form, or by the name of its field; ``${…}``
-    and ``secret:NAME`` are none.
+    """Tell whether *text* has a credential, by its form or by the name of its field; ``${…}`` and
+    ``secret:NAME`` are none.
     """
     return _SECRET_TEXT.search(text) is not None or (_is_secret(name) and _is_literal(text))
 
@@ -126,42 +126,42 @@ def _is_secret(name: str) -> bool:
     return bool(_SECRET_NAME.search(name))
 
 
-def _deep(value: Any, place: str, tell: Tell, name: str = "") -> Any:
+def _masked(value: Any, place: str, report: Report, name: str = "") -> Any:
     if isinstance(value, str):
         if value and name and _is_secret(name) and _REFERENCE.sub("", value).strip():
-            tell(place)
+            report(place)
             return MARK
-        masked = _text(value)
+        masked = _masked_text(value)
         if masked != value:
-            tell(place)
+            report(place)
         return masked
     if isinstance(value, dict):
-        return {key: _deep(part, f"{place}.{key}", tell, key) for key, part in value.items()}
+        return {key: _masked(part, f"{place}.{key}", report, key) for key, part in value.items()}
     if isinstance(value, list):
-        return [_deep(part, place, tell, name) for part in value]
+        return [_masked(part, place, report, name) for part in value]
     return value
 
 
-def _text(text: str) -> str:
-    """Mask what looks like a credential anywhere in a text: in an address, in a field of JSON, or
-    by its form.
-    """
+def _masked_text(text: str) -> str:
+    """Mask credentials anywhere in a text: in an address, in a field of JSON, or by their form."""
     if "://" in text:
-        text = _address(text)
+        text = _masked_address(text)
     text = _FIELD.sub(
         lambda found: (
-            f"{found[1]}{MARK}{found[4]}" if _hides(found["name"], found["value"]) else found[0]
+            f"{found[1]}{MARK}{found[4]}"
+            if _is_field_credential(found["name"], found["value"])
+            else found[0]
         ),
         text,
     )
     return _SECRET_TEXT.sub(MARK, text)
 
 
-def _hides(name: str, value: str) -> bool:
+def _is_field_credential(name: str, value: str) -> bool:
     return _is_secret(name) and bool(_REFERENCE.sub("", value).strip()) and value != MARK
 
 
-def _address(text: str) -> str:
+def _masked_address(text: str) -> str:
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -171,7 +171,7 @@ def _address(text: str) -> str:
         place = f"{quote(MARK, safe='')}@{place.rpartition('@')[2]}"
     query = parts.query
     for name, value in parse_qsl(query, keep_blank_values=False):
-        if _hides(name, value):
+        if _is_field_credential(name, value):
             query = re.sub(
                 rf"(?<![^&;]){re.escape(name)}=[^&;]*",
                 lambda _, name=name: f"{name}={quote(MARK, safe='')}",  # type: ignore[misc]

@@ -1,6 +1,4 @@
-"""Which blocks hold others, and under which keys, is said here once for all who walk through a
-flow.
-"""
+"""Nesting of blocks: which types of block contain others, and a walk over all of them."""
 
 from __future__ import annotations
 
@@ -8,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 INNER: Mapping[str, tuple[str, ...]] = {"condition": ("then", "else"), "forEach": ("steps",)}
-"""The keys with blocks, by the type of the block that holds them; under the same key of another
-block stands what its author likes.
+"""The keys with blocks, by the type of the block that contains them. Under the same key, a block of
+another type may have any value.
 """
 
 
 def every_block(steps: list[Any], before: str = "") -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield (number, type, config) of all blocks, those inside others included."""
+    """Yield (number, type, config) of all blocks, nested ones included."""
     for index, step in enumerate(steps, 1):
         number, config = f"{before}{index}", step["config"]
         yield number, step["type"], config

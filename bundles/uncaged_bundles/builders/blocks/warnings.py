@@ -1,4 +1,4 @@
-"""Warnings about a block flow that is valid and may not do what its author meant."""
+"""Warnings about valid block flows that may not do what their authors meant."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .mask import MARK, is_credential
 from .nesting import INNER
 
 SETTERS = ("resultVariable", "responseVariable", "itemVariable", "indexVariable")
-USUAL_NAMES = frozenset({"item", "index"})
-"""What a loop sets where its block names nothing else."""
-NOT_FILLED = frozenset({*SETTERS, "variables", "expression", "description", "name"})
-"""Keys of a block whose texts are never filled from variables."""
+DEFAULT_NAMES = frozenset({"item", "index"})
+"""Variables that a loop sets if its block names no others."""
+WITHOUT_PLACEHOLDERS = frozenset({*SETTERS, "variables", "expression", "description", "name"})
+"""Keys of a block whose texts have no placeholders."""
 
 
 def find_warnings(steps: list[Any], variables: Collection[str]) -> list[str]:
-    """Return a sentence for each placeholder without a variable and each credential that stands in
-    the file as text.
+    """Return a sentence for each placeholder without a variable and each credential that the file
+    has as text.
 
     Args:
-        variables: those that the start block declares.
+        variables: the names that the start block declares.
     """
-    known = {*variables, *USUAL_NAMES, *_set_by(steps)}
+    known = {*variables, *DEFAULT_NAMES, *_set_by(steps)}
     unknown = [
         f"{place}: ${{{path}}} names no variable and would stay as it is{_nearest(path, known)}"
         for place, _, text in _texts(steps, "block ")
@@ -50,15 +50,15 @@ def _set_by(steps: list[Any]) -> Iterator[str]:
 
 
 def _texts(steps: list[Any], before: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each text that is filled from variables: its block, the name of its field (empty
-    outside lists of fields), the text.
+    """Yield each text that may have placeholders: its block, the name of its field (empty outside
+    lists of fields), the text.
     """
     for number, step in enumerate(steps, 1):
         inner = INNER.get(step["type"], ())
         for key, value in step["config"].items():
             if key in inner:
                 yield from _texts(value, f"{before}{number}.")
-            elif key not in NOT_FILLED:
+            elif key not in WITHOUT_PLACEHOLDERS:
                 yield from (
                     (f"{before}{number} ({step['type']})", name, text)
                     for name, text in _leaves(value, "")

@@ -724,7 +724,7 @@ def test_the_file_may_ask_for_more_and_a_secret_needs_a_host() -> None:
         ),
         (
             [block("start", variables=[{"name": "a"}, {"name": "a"}])],
-            "variables[1].name: the variable 'a' stands twice",
+            "variables[1].name: the variable 'a' occurs twice",
         ),
         (
             [block("start", variables=[{"name": "a", "type": "integer", "value": "x"}])],
@@ -790,7 +790,7 @@ def test_blocks_are_not_nested_for_ever() -> None:
     step = block("code", expression="1")
     for _ in range(9):
         step = block("condition", expression="1", then=[step])
-    with pytest.raises(ShapeError, match="levels deep at most"):
+    with pytest.raises(ShapeError, match="nested at most 8 levels deep"):
         flow(step)
 
 
