@@ -39,7 +39,6 @@ UNFINISHED: set[str] = {
     "engine/uncaged_effects/search.py",
     "engine/uncaged_effects/web/",
     "engine/uncaged_engine/api.py",
-    "engine/uncaged_engine/journal/",
     "engine/uncaged_engine/services/",
     "engine/uncaged_engine/threads/",
     "roles/uncaged_roles/coder.py",

@@ -1,4 +1,4 @@
-"""A finished journal may be kept compressed; every reader reads it all the same."""
+"""Archive of finished journals: zstandard frames beside the plain ones, read like them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def is_archived(path: Path) -> bool:
 
 
 def plain_of(path: Path) -> Path:
-    """Where the journal is written when it is not packed."""
+    """Return the path of the journal when it is not packed."""
     return path.with_suffix("") if is_archived(path) else path
 
 
 def contents(path: Path) -> bytes:
-    """The journal's bytes, wherever they are by now: it may have been packed or unpacked since it
-    was looked up.
+    """Return the journal's bytes, plain or packed: another process may have packed or unpacked it
+    since it was looked up.
 
     Raises:
         NotFoundError: it was removed. DamagedError: as `read`.
@@ -47,8 +47,10 @@ def contents(path: Path) -> bytes:
 
 
 def read(path: Path) -> bytes:
-    """The journal's bytes. Raises: DamagedError: the file is not exactly one zstandard frame, or
-    larger than 1 GiB unpacked.
+    """Return a packed journal's bytes.
+
+    Raises:
+        DamagedError: the file is not exactly one zstandard frame, or larger than 1 GiB unpacked.
     """
     return _unpacked(path.read_bytes(), path)
 
@@ -71,8 +73,10 @@ def first_line(path: Path) -> bytes:
 
 
 def head(path: str, size: int) -> bytes:
-    """The first *size* bytes of a journal, plain or archived. Raises: OSError: it is not there.
-    DamagedError: no archive.
+    """Return the first *size* bytes of a journal, plain or archived.
+
+    Raises:
+        OSError: it is not there. DamagedError: it is no archive.
     """
     with open(path, "rb", buffering=0) as journal:  # noqa: PTH123 - a listing asks for thousands, and a Path costs more than the read
         if not path.endswith(SUFFIX):
@@ -89,7 +93,7 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
     import zstandard
 
     try:
-        # a size that the frame states is believed when it is unpacked
+        # the frame states its size, and the decompressor allocates that much before it checks
         if zstandard.frame_content_size(packed) > MAX_BYTES:
             raise DamagedError(
                 f"{path} cannot be unpacked: it says that it holds more than {MAX_BYTES} bytes"
@@ -117,8 +121,7 @@ def compress(path: Path) -> Path:
 
 
 def compress_all(journals: Sequence[tuple[Path, int]]) -> list[int]:
-    """Do the same for several journals, each with its open descriptor; return how many bytes each
-    saved.
+    """Replace several journals, each with its open descriptor; return how many bytes each saved.
 
     All are written before the first is flushed, so that they share one flush of the disk.
     """
@@ -154,7 +157,7 @@ def restore(path: Path) -> Path:
     busy = RefusedError(
         f"{target.name} was taken out of the archive or removed by another process just now; look at it again"
     )
-    with lock.taken(path) as archived:
+    with lock.holding(path) as archived:
         if archived is None:
             raise busy
         found = os.fstat(archived)

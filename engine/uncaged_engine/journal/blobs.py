@@ -23,12 +23,12 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 
 
 def blob_hash(data: bytes) -> str:
-    """Thirty-two hexadecimal digits of BLAKE2b."""
+    """Return thirty-two hexadecimal digits of BLAKE2b."""
     return str(blake2b(data, digest_size=16).hexdigest())
 
 
 def effect_mark(effect: bytes) -> bytes:
-    """What the digest over a thread's effects takes of one: its bytes, or its hash if it is
+    """Return what the digest over a thread's effects covers of one: its bytes, or its hash if it is
     long.
     """
     return effect if len(effect) <= lines.MARK_BYTES else lines.blob_mark(blob_hash(effect))
@@ -84,14 +84,12 @@ class BlobDirectory(Blobs):
         name = blob_hash(data)
         path = self.directory / name
         try:
-            with held(self.directory, alone=False):  # nobody sweeps between our look and what we do
+            # shared with other writers, not with a sweep: it would remove the file that was found
+            with held(self.directory, alone=False):
                 if _is(path, data):
-                    os.utime(
-                        path
-                        # young again: `prune` must not take it before the line that names it is
-                        # written
-                    )
-                    # whoever put it may not have come as far as that
+                    # young again: `prune` must not remove it before the line that names it is there
+                    os.utime(path)
+                    # its writer may have died before the name was durable
                     sync_directory(self.directory)
                 else:
                     write_atomically(path, data)
@@ -109,7 +107,7 @@ class BlobDirectory(Blobs):
         for path in self.directory.iterdir():
             if not _NAME.fullmatch(path.name) or path.name in named:
                 continue
-            # another sweep may be under way
+            # one lock per file, so that writers wait for one unlink only; another sweep may run too
             with held(self.directory, alone=True), suppress(FileNotFoundError):
                 found = path.stat()
                 if found.st_mtime < before_s:

@@ -1,8 +1,8 @@
-"""Each journal line ends with a digest over the digest before it and its own text, so an accident
-or a careless edit shows.
+"""Hash chain of a journal: each line ends with a digest over the previous line's digest and its own
+text, so that an accident or a careless edit shows.
 
-It is no signature: whoever can write the file can seal it anew. `verify` re-runs the bundle for
-that reason.
+It is no signature: a program that can write the file can seal it anew. `verify` re-runs the bundle
+for that reason.
 """
 
 from __future__ import annotations
@@ -21,25 +21,32 @@ _DIGITS = bytes(
     b"0123456789abcdefghijklmnopqrstuv"[ALPHABET.find(byte)] if byte in ALPHABET else ord(".")
     for byte in range(256)
 )
-"""Crockford's digits as Python spells numbers of base 32, and a full stop for anything else."""
+"""Crockford's digits as Python spells numbers of base 32, and a full stop, which `int` refuses, for
+anything else.
+"""
+# two characters at a time: half the look-ups of one
 _PAIRS = [bytes([high, low]) for high in ALPHABET for low in ALPHABET]
 
 
 def seed(bundle: BundleHash, thread: ThreadId) -> bytes:
-    """The digest before the first line."""
+    """Return the digest before the first line. It has the names in it, so that a journal copied to
+    another thread is not whole.
+    """
     return bytes(blake2b(f"{bundle}/{thread}".encode(), digest_size=DIGEST_BYTES).digest())
 
 
 def link(previous: bytes, body: bytes) -> bytes:
-    """The digest of a line whose text up to ``,"chain"`` is *body*."""
+    """Return the digest of a line whose text up to ``,"chain"`` is *body*."""
     # one call: half the time of two for a short line
     return blake2b(previous + body, digest_size=DIGEST_BYTES).digest()
 
 
 def spell(digest: bytes) -> bytes:
-    """Twenty Crockford characters for twelve bytes (the last four of the hundred bits are zero)."""
+    """Return twenty Crockford characters for twelve bytes (the last four of the hundred bits are
+    zero).
+    """
     number = int.from_bytes(digest, "big") << 4
-    # Small integers are quick, and this runs for every line.
+    # integers of one machine digit are quick, and this runs for every line
     high, middle, low = number >> 60, number >> 30 & 0x3FFFFFFF, number & 0x3FFFFFFF
     pairs = _PAIRS
     first = (
@@ -66,7 +73,7 @@ def seal(previous: bytes, body: bytes) -> tuple[bytes, bytes]:
 
 
 def check(previous: bytes, line: bytes) -> bytes | None:
-    """The digest of a sealed line, or None if the line does not follow *previous*."""
+    """Return the digest of a sealed line, or None if the line does not follow *previous*."""
     if (
         len(line) <= SEAL_BYTES
         or line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY
@@ -75,7 +82,7 @@ def check(previous: bytes, line: bytes) -> bytes | None:
         return None
     digest = link(previous, line[:-SEAL_BYTES])
     try:
-        # in half the time that spelling the digest takes
+        # comparing numbers takes half the time of spelling the digest
         number = int(line[-3 - CHAIN_CHARACTERS : -3].translate(_DIGITS), 32)
     except ValueError:
         return None
@@ -83,7 +90,7 @@ def check(previous: bytes, line: bytes) -> bytes | None:
 
 
 def stated(line: bytes) -> bytes | None:
-    """The digest that a line claims for itself, unchecked; None if it claims none."""
+    """Return the digest that a line states for itself, unchecked; None if it states none."""
     text = line[-3 - CHAIN_CHARACTERS : -3]
     if line[-SEAL_BYTES : len(KEY) - SEAL_BYTES] != KEY or len(text) != CHAIN_CHARACTERS:
         return None

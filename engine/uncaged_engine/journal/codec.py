@@ -1,8 +1,8 @@
-"""JSON has one spelling here: what `encode` writes is the only text that `decode` accepts.
+"""Canonical JSON: the text that `encode` writes is the only one that `decode` accepts.
 
-Encoding the decoded value again and comparing bytes refuses, in C and in one stroke: duplicate
-keys, NaN and infinities, lone surrogates, stray white space, numbers in another spelling. What
-remains is a cap on size and on depth.
+Encoding the decoded value again and comparing the text refuses, in C: duplicate keys, NaN and
+infinities, lone surrogates, white space, numbers in another spelling. Size and depth are checked
+besides.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from _json import encode_basestring, make_encoder, make_scanner
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 64
 
-# Both are what `json` itself uses, made once instead of at each call.
+# `json` makes both anew for each call with these arguments; every step encodes and decodes
 _scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # any object with a decoder's attributes will do
 _pieces = make_encoder(
     None, json.JSONEncoder().default, encode_basestring, None, ":", ",", False, False, False
@@ -25,7 +25,7 @@ class CodecError(ValueError):
 
 
 def encode(value: object) -> str:
-    """The canonical JSON of *value*.
+    """Return the canonical JSON of *value*.
 
     Raises:
         TypeError, ValueError: it does not consist of JSON values alone.
@@ -56,13 +56,15 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
         raise CodecError(
             "not canonical JSON (duplicate keys, white space or another spelling of a number or a character)"
         )
+    # no value is deeper than it has brackets: most are not walked
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
         raise CodecError(f"nested deeper than {MAX_DEPTH}")
     return value
 
 
 def depth(value: object) -> int:
-    """How many containers stand inside one another; 0 for a scalar."""
+    """Return how many containers are nested in one another; 0 for a scalar."""
+    # a stack of our own: the value comes from a bundle, and recursion has a limit
     deepest = 0
     pending = [(value, 0)]
     while pending:

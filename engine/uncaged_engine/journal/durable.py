@@ -1,5 +1,5 @@
-"""A journal's bytes as they would survive a power cut: what its writer, or this reader, brought to
-disk.
+"""Reader of a journal's durable bytes: those that its writer, or the reader itself, has flushed and
+that survive a power cut.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from .recover import flushed_at_least
 from .trouble import Trouble
 
 CANNOT_BE_FLUSHED = frozenset((errno.EINVAL, errno.ENOSYS))
-"""What a file system says that has nothing to bring to disk."""
+"""Errors of a file system that has nothing to flush."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durable:
-    """data: the bytes that are on disk. trouble: why that is less than what the file shows, or why
-    its owner left it.
+    """Durable part of a journal.
+
+    data: its bytes. trouble: why the file shows more than that, or why its owner left it.
     """
 
     data: bytes
@@ -38,8 +39,8 @@ def read(path: Path, *, reported: int = 0, known: Trouble | None = None) -> Dura
     counts.
 
     Args:
-        reported: so many bytes are known to be flushed. known: what the journal's last owner said
-            when it left it.
+        reported: so many bytes are known to be flushed. known: what the journal's last owner
+            reported when it left it.
     Raises:
         NotFoundError, DamagedError: as `archive.contents`.
     """
@@ -68,7 +69,7 @@ def read(path: Path, *, reported: int = 0, known: Trouble | None = None) -> Dura
 
 
 def _flush(fd: int, path: Path) -> str | None:
-    """What kept the file from being brought to disk."""
+    """Flush the file; return the problem, if there was one."""
     try:
         os.fdatasync(fd)
     except OSError as exc:

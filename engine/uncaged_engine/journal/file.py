@@ -1,14 +1,13 @@
-"""A thread's journal file: whoever has it open for writing holds its lock, and what `flush`
-returned from is on disk.
+"""Journal in a file. Its owner holds the file's lock; lines for which `flush` returned are on disk.
 
 Rule 1: one owner at a time; the lock is taken before the first byte is read.
 Rule 2: a write or flush that failed is final for this handle: the kernel may have dropped the
-  pages, so nothing later can be trusted. A note says so to observers, and the next owner writes the
-  doubtful bytes again before it goes on.
+pages, so nothing later can be trusted. A note says so to observers, and the next owner writes the
+doubtful bytes again before it goes on.
 Rule 3: a torn tail is kept aside before it is cut.
-Rule 4: a handle that was closed takes nothing more, whoever still knows it: its number may be
-another file's by now.
-Rule 5: nothing but a resume follows an end, however late somebody else's word comes.
+Rule 4: a closed handle takes nothing more: the number of its descriptor may be another file's by
+now.
+Rule 5: nothing but a resume follows an end, however late another request arrives.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ class JournalFile:
         self.trouble: Trouble | None = None
         self.size_bytes = history.good_bytes
         self._blob_bytes = history.blob_bytes
-        self.flushed_bytes = 0  # what a killed owner wrote may be in memory only
-        self.on_flush: Callable[[int], None] = _nobody
+        self.flushed_bytes = 0  # the lines of a killed owner may be in memory only
+        self.on_flush: Callable[[int], None] = _ignore
         self._fd = fd
         self._digest = history.digest
         self._is_broken = False
@@ -75,7 +74,7 @@ class JournalFile:
         """Lock the journal, read it, and cut a torn tail.
 
         Raises:
-            JournalBusy: somebody else is writing it.
+            JournalBusy: another process writes it.
             NotFoundError: it was packed or removed since it was looked up.
             DamagedError: it is corrupt, or has no start record.
         """
@@ -91,10 +90,12 @@ class JournalFile:
         try:
             if not lock.take(fd):
                 raise JournalBusy(f"thread {thread} is in use by another process")
+            # between opening and locking it may have been packed: its lines would be lost
             if not lock.is_named(fd):
                 raise JournalBusy(
                     f"thread {thread} was archived or removed just now; look at it again"
                 )
+            # first: what is read below must be what the next power cut would leave
             _rewrite(fd, path)
             read = partial(recover, bundle=bundle, thread=thread)
             history = read(_read_all(fd))
@@ -111,11 +112,8 @@ class JournalFile:
             raise
 
     def append(self, body: bytes, *, flush: bool = False) -> bytes:
-        """Seal an open record and write it (plainly: it survives a killed process, not yet a power
-        cut).
-
-        Args:
-            flush: bring it to disk as well, with all that was appended before.
+        """Seal an open record and write it; without *flush* it survives a killed process, not yet a
+        power cut.
         """
         with self._lock:
             line = self._write(body)
@@ -124,15 +122,14 @@ class JournalFile:
             size = self._sync()
         if self._has_note:
             self._clear_note()
+        # outside the lock: a follower's socket must not delay another thread's pause or kill
         self.on_flush(size)
         return line
 
     def kept_bytes(self) -> int:
-        """How many bytes the journal and the blobs that it names have."""
         return self.size_bytes + self._blob_bytes
 
     def flush(self) -> None:
-        """Bring everything appended so far to disk; nothing to do if it is there already."""
         with self._lock:
             if self._fd < 0 or self._is_broken:
                 self._refuse()
@@ -150,20 +147,15 @@ class JournalFile:
         return ThreadOrigin.of(self.path)
 
     def read(self, start: int = 0) -> bytes:
-        """What the file holds from *start* on."""
         return _read_all(self._fd, start)
 
     def note(self, why: str) -> Trouble:
-        """Note why its owner leaves it; what a failed write or flush left in doubt is noted
-        already.
-        """
         if self.trouble is None:
             self.trouble = Trouble(message=why)
             trouble.write(self.path, self.trouble)
         return self.trouble
 
     def close(self) -> None:
-        """Give the lock back. Idempotent."""
         with self._lock:
             if self._fd >= 0:
                 os.close(self._fd)
@@ -175,6 +167,7 @@ class JournalFile:
             self._refuse()
         if self._ended and not body.startswith(lines.RESUME):
             raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
+        # the digest of this handle moves on only after the whole line was written
         line, digest = chain.seal(self._digest, body)
         size = len(line)
         try:
@@ -191,7 +184,7 @@ class JournalFile:
         return line
 
     def _sync(self) -> int:
-        """Bring what was written to disk; the lock is held. Return how many bytes are there now."""
+        """Flush what was written; the lock is held. Return how many bytes are durable now."""
         try:
             os.fdatasync(self._fd)
         except OSError as exc:
@@ -200,7 +193,7 @@ class JournalFile:
         return size
 
     def _clear_note(self) -> None:
-        """Remove the note of former trouble, which is settled once something was flushed."""
+        """Remove the note of an earlier failure, which is over once a flush succeeded."""
         self._has_note = False
         trouble.clear(self.path)
 
@@ -212,6 +205,7 @@ class JournalFile:
     def _break(self, what: str, why: str) -> JournalBroken:
         self._is_broken = True
         on_disk = None
+        # a write that failed leaves a torn tail, which shows; after a flush every byte looks whole
         if what == "flush":
             with suppress(OSError):
                 on_disk = self.flushed_bytes or flushed_at_least(_read_all(self._fd)) or None
@@ -235,7 +229,7 @@ def create(
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with os.scandir(path.parent) as entries:
             is_new = next(entries, None) is None
-        if is_new:  # whoever put something in there has done this before
+        if is_new:  # the writer of an entry that is there has done this before
             sync_directory(path.parent.parent)
     except OSError as exc:
         raise JournalBroken(
@@ -244,8 +238,8 @@ def create(
     write_atomically(path, line + more)
 
 
-def _nobody(_size: int) -> None:
-    """No follower."""
+def _ignore(_size: int) -> None:
+    """Report to no follower."""
 
 
 def _read_all(fd: int, start: int = 0) -> bytes:
@@ -253,14 +247,14 @@ def _read_all(fd: int, start: int = 0) -> bytes:
 
 
 def _rewrite(fd: int, path: Path) -> None:
-    """Write the bytes again of which a failed flush left it open whether they are on disk: their
-    pages may count as written.
+    """Write the bytes after a failed flush again: they may not be on disk, and the kernel may count
+    their pages as written, so that a flush alone would do nothing.
     """
     found = trouble.find(path)
     if found is None or found.on_disk is None:
         return
     tail = _read_all(fd, found.on_disk)
-    writing = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # the other one only appends
+    writing = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # *fd* only appends
     try:
         os.pwrite(writing, tail, found.on_disk)
         os.fdatasync(writing)

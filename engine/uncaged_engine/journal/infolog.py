@@ -1,5 +1,5 @@
-"""The debug log of a thread: one line per remark, each call site with its own tag, so that a tag
-found in a log is found in the code.
+"""Debug log of a thread: one line per remark, each call site with its own tag, so that a tag found
+in a log is found in the code.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class InfoLog:
         self._clock_ms = clock_ms
 
     def note(self, tag: str, content: str) -> None:
-        """Args: tag: eight Crockford characters, one per call site. content: without secrets; of a
-        long one both ends are kept.
+        """Append a remark. tag: eight Crockford characters, one per call site. content: without
+        secrets; of a long one both ends are kept.
         """
         line = (
             encode({"tag": tag, "content": _cut(content), "timestamp": self._clock_ms()}).encode(
@@ -35,6 +35,7 @@ class InfoLog:
             )
             + b"\n"
         )
+        # opened for each remark: there are few, and a thousand threads would hold a file each
         with suppress(OSError):
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -1,4 +1,4 @@
-"""A few words say what an effect is about, the same wherever a person follows a thread."""
+"""Labels of effects: a few words about each, the same wherever a person follows a thread."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from .lines import DIGESTED
 
 TARGETS = ("name", "url", "path", "command", "query", "prompt")
-"""Keys of an effect's body that say best what it is about, in order of preference."""
+"""Keys of an effect's body that identify it best for a person, in order of preference."""
 
 
 def effect_label(kind: str, body: object) -> str:
-    """Return a few words for an effect: a role's name, or the kind with what it is about."""
+    """Return a few words for an effect: a role's name, or the kind with its target."""
     if not isinstance(body, Mapping):
         return kind
     if kind in ("role", "output"):

@@ -1,4 +1,4 @@
-"""The shapes of a journal's lines: the only place that knows their keys.
+"""Shapes of a journal's lines: builders and readers, the one module that knows their keys.
 
 Each builder returns an *open* record: UTF-8 JSON without the closing brace, to be sealed by the
 chain. The first keys tell the shapes apart, so that a reader can sort lines by their first bytes:
@@ -8,7 +8,7 @@ chain. The first keys tell the shapes apart, so that a reader can sort lines by 
     {"seq":n,"attempt":…     attempt      {"end":…               end
     {"seq":n,"role":… | "outcome":… | "error":… | "sub":…        step
 
-A field too large for a line stands in a blob; the line then has null in its place, and
+A field that is too large for a line is in a blob; the line then has null in its place, and
 ``"blob":{"field","hash","bytes"}`` before its timestamp.
 """
 
@@ -52,12 +52,12 @@ _SHAPES: dict[bytes, Shape] = {
 """The first key after seq tells the shape."""
 END = b'{"end":'
 RESUME = b'{"control":"resume"'
-"""How an end begins, and the only line that may follow one."""
+"""First bytes of an end, and of the only line that may follow one."""
 HEAD_BYTES = 512
-"""As much of a journal as tells which flow's it is."""
+"""As much of a journal as names its flow."""
 _RAN = re.compile(rb',"timestamp":\d+,"ranMs":(\d+),"chain":"[0-9A-Z]+"\}\n$')
 _RAN_BYTES = 120
-"""As much of a line's end as has its timestamp and its running time."""
+"""As much of a line's end as holds its timestamp and its running time."""
 _FLOW = re.compile(rb'"name":"([^"\\]*)"')
 ENDS: frozenset[str] = frozenset(("completed", "failed", "killed", "limit"))
 
@@ -67,7 +67,9 @@ def start(fields: Mapping[str, object], timestamp_ms: int) -> bytes:
 
 
 def intent(seq: int, effect: bytes, timestamp_ms: int) -> bytes:
-    """*effect*: canonical JSON, kept to the letter."""
+    """Build an intent. *effect*: canonical JSON as the bundle's process sent it; a replay compares
+    these bytes, so they are not encoded anew.
+    """
     return b'{"seq":%d,"intent":%b,"timestamp":%d' % (seq, effect, timestamp_ms)
 
 
@@ -76,7 +78,9 @@ def attempt(seq: int, number: int, fields: Mapping[str, object], timestamp_ms: i
 
 
 def step(seq: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
-    """*fields*: the outcome's own keys; `role`, `outcome` or `error` first."""
+    """Build a step. *fields*: the outcome's own keys; `role`, `outcome` or `error` first, since
+    readers tell the shape from the first key.
+    """
     return _open({"seq": seq, **fields, "timestamp": timestamp_ms})
 
 
@@ -90,8 +94,8 @@ def void(
     begun: bool,
     parts: Sequence[int] = (),
 ) -> bytes:
-    """*begun*: the effect may have been performed since a person last decided about it; *parts*:
-    which parts of it, if not all.
+    """Build a void. *begun*: the effect may have been performed since a person last decided about
+    it; *parts*: which parts of it, if not all.
     """
     which = {"parts": list(parts)} if parts else {}
     return _open(
@@ -118,12 +122,12 @@ def end(word: EndWord, fields: Mapping[str, object], timestamp_ms: int) -> bytes
 def spill(
     fields: Mapping[str, object], field: str, blob_hash: str, size_bytes: int
 ) -> dict[str, object]:
-    """The same fields with *field* replaced by a note of the blob that holds its JSON."""
+    """Return the same fields with *field* replaced by a note of the blob that holds its JSON."""
     return {**fields, field: None, "blob": {"field": field, "hash": blob_hash, "bytes": size_bytes}}
 
 
 def digested(kind: str, effect: bytes, digest: str) -> dict[str, object]:
-    """What an intent holds instead of a large effect that is refused."""
+    """Return what an intent holds instead of a large effect that is refused."""
     return {
         "kind": kind,
         "digest": digest,
@@ -133,7 +137,7 @@ def digested(kind: str, effect: bytes, digest: str) -> dict[str, object]:
 
 
 def digest_of(effect: bytes) -> Mapping[str, object] | None:
-    """The digest that an intent holds instead of its effect, or None."""
+    """Return the digest that an intent holds instead of its effect, or None."""
     if not effect.startswith(b'{"kind":"'):
         return None
     found = json.loads(effect)
@@ -141,7 +145,8 @@ def digest_of(effect: bytes) -> Mapping[str, object] | None:
 
 
 def blob_of(line: bytes) -> Mapping[str, object] | None:
-    """The blob note of a sealed line, or None."""
+    """Return the blob note of a sealed line, or None."""
+    # the note is at the end: most lines are not parsed for it
     at = line.rfind(b',"blob":{"field":', -300)
     if at < 0:
         return None
@@ -150,7 +155,7 @@ def blob_of(line: bytes) -> Mapping[str, object] | None:
 
 
 def blob_bytes(line: bytes) -> int:
-    """How many bytes the blob has that a line names; 0 for none."""
+    """Return the size of the blob that a line names; 0 for none."""
     if line.rfind(b',"blob":{"field":', -300) < 0:
         return 0
     note = blob_of(line)
@@ -158,7 +163,7 @@ def blob_bytes(line: bytes) -> int:
 
 
 def blob_mark(blob_hash: str) -> bytes:
-    """What stands for a spilt effect in the digest over all effects."""
+    """Return what the digest over all effects covers of an effect that is in a blob."""
     return b"blob:" + blob_hash.encode()
 
 
@@ -189,15 +194,15 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
 
 
 def flow_in(head: bytes) -> str | None:
-    """The flow's name in the first bytes of a start record, which may be cut off; None if it does
-    not stand there.
+    """Return the flow's name from the first bytes of a start record, which may be cut off; None if
+    it is not in them.
     """
     found = _FLOW.search(head)
     return found[1].decode() if found is not None else None
 
 
 def is_role_step(line: bytes) -> bool:
-    """Whether a step line belongs to a role (only those count as rounds)."""
+    """Tell whether a step line belongs to a role (only those count as rounds)."""
     return key_of_step(line) == b"role"
 
 
@@ -206,31 +211,29 @@ def is_sub_step(line: bytes) -> bool:
 
 
 def with_running_time(body: bytes, ran_ms: int) -> bytes:
-    """An open record of a thread whose time is limited: how long it has run, by a clock that is
-    never set.
-    """
+    """Add to an open record how long its thread has run, by a clock that is never set."""
     return b'%b,"ranMs":%d' % (body, ran_ms)
 
 
 def running_time_of(line: bytes) -> int | None:
-    """The running time that a sealed line states, or None."""
+    """Return the running time that a sealed line states, or None."""
     found = _RAN.search(line, max(0, len(line) - _RAN_BYTES))
     return None if found is None else int(found[1])
 
 
 def part_of(line: bytes) -> int:
-    """The index of a sub-step line's effect within its `all`."""
+    """Return the index of a sub-step line's effect within its `all`."""
     at = line.index(b'"sub":', 7) + len(b'"sub":')
     return int(line[at : line.index(b",", at)])
 
 
 def key_of_step(line: bytes) -> bytes:
-    """The first key after a step line's seq."""
+    """Return the first key after a step line's seq."""
     head = line.index(b',"', 7) + 2
     return line[head : line.index(b'"', head)]
 
 
 def effect_of_intent(line: bytes) -> bytes:
-    """The effect's bytes of a sealed intent line, cut out, not parsed."""
+    """Return the effect's bytes of a sealed intent line, cut out, not parsed."""
     head = line.index(b'"intent":', 7) + len(b'"intent":')
     return line[head : line.rindex(b',"timestamp":')]

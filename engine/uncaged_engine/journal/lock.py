@@ -1,4 +1,4 @@
-"""A thread is alive exactly while somebody holds the lock on its journal.
+"""Locks on journals: a thread is alive exactly while a process holds the lock on its journal.
 
 The lock belongs to the open file description (`F_OFD_SETLK`), not to a process: it ends with the
 last descriptor, whatever kills its owner, and no recycled pid can look like one. Observers ask with
@@ -32,33 +32,35 @@ def take(fd: int) -> bool:
     return True
 
 
-def held(fd: int) -> bool:
-    """Whether somebody else holds the lock."""
+def is_held(fd: int) -> bool:
+    """Tell whether another open file holds the lock."""
     answer = fcntl.fcntl(fd, _GET, _WHOLE_FILE)
     return bool(struct.unpack(_LAYOUT, answer)[0] != fcntl.F_UNLCK)
 
 
 def is_live(path: Path | str) -> bool:
-    """Whether somebody holds the lock of the journal at *path*; a missing file is not alive."""
+    """Tell whether a process holds the lock of the journal at *path*. A missing file is not
+    alive.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
-        return held(fd)
+        return is_held(fd)
     finally:
         os.close(fd)
 
 
 def is_named(fd: int) -> bool:
-    """Whether the open file still has a name; one that was packed or removed after it was opened
-    has none, and what it takes is lost.
+    """Tell whether the open file still has a name. One that was packed or removed after it was
+    opened has none, and its next lines would be lost.
     """
     return os.fstat(fd).st_nlink > 0
 
 
 @contextmanager
-def taken(path: Path) -> Iterator[int | None]:
+def holding(path: Path) -> Iterator[int | None]:
     """Hold the lock of the journal at *path*, plain or packed, and yield its descriptor; None if
     another process holds it, or if it is not there (any more).
     """

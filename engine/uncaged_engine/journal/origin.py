@@ -44,7 +44,7 @@ BOUND = ("agents", "sandbox", "testCommand", "workspace")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadOrigin:
-    """How much of a journal another machine wrote: its first *bytes* bytes, and its first *steps*
+    """Part of a journal that another machine wrote: its first *bytes* bytes, and its first *steps*
     steps.
     """
 
@@ -58,7 +58,8 @@ class ThreadOrigin:
         that this machine started.
 
         Raises:
-            DamagedError: the file is there and cannot be read; the thread is not believed then.
+            DamagedError: the file is there and cannot be read. None instead would let a stranger's
+                choices pass for those of this machine.
         """
         path = path_beside(journal)
         data = read_if_there(path)

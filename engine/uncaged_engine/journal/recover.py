@@ -1,7 +1,7 @@
-"""A journal's bytes become the history of its thread: what was performed, what is open, how it
-ended, and how far the file is whole.
+"""Reader of a journal's bytes as the history of its thread: finished steps, the open effect, the
+end, and how far the bytes are whole.
 
-Two readers give the same history. `recover` trusts the chain (only our writer makes a line that
+Two functions give the same history. `recover` trusts the chain (only our writer makes a line that
 follows it) and cuts lines by position; `recover_strictly` parses every line. The first is for going
 on, the second for proving.
 """
@@ -31,7 +31,7 @@ LIMITS = (
     "maxJournalBytes",
     "bundleSeconds",
 )
-_STRANGE = "a line that stands where its kind cannot stand"
+_STRANGE = "a line of a kind that cannot be at this place"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,12 +39,12 @@ class Pending:
     """The last intent that no step closed.
 
     effect: its canonical bytes, or None if they are in a blob or only their digest was kept. mark:
-    what the effects' digest takes of it.
-    tries: how often it was asked so far. voided: the void that closed it, if one did (then it is
-    not open, only unanswered).
+    what the effects' digest covers of it.
+    tries: number of tries so far. voided: the void that closed it, if one did (then it is not open,
+    only unanswered).
     first: its first intent; a later one follows a void.
     attempts: sealed attempt lines. subs: sealed sub-step lines, by their place.
-    decided: what a person said last with ``resume --redo`` or ``--skip``. tried: a try may have
+    decided: the last decision of a person, ``resume --redo`` or ``--skip``. tried: a try may have
     begun since then (or at all).
     begun: a try that a void closed had begun, and no decision followed. parts: which parts of it
     had; None: any of them.
@@ -66,34 +66,36 @@ class Pending:
 
     @property
     def intended_ms(self) -> int:
-        """When it was first asked for; the same for whoever asks again."""
+        """Return when it was first intended. A later owner's try has the same time, so that a wait
+        does not begin anew after a crash.
+        """
         return _timestamp(self.first)
 
     @property
     def doubtful(self) -> bool:
-        """Whether it may have been performed, with no outcome, and no person decided about it
-        since.
+        """Tell whether it may have been performed, without an outcome, and no person decided about
+        it since.
         """
         return self.begun or self._in_flight
 
     @property
     def doubtful_parts(self) -> frozenset[int] | None:
-        """The parts of which the same is true; None: any part without an outcome. A crash does not
-        tell which had begun.
+        """Return the parts of which the same is true; None: any part without an outcome, since a
+        crash leaves no trace of which had begun.
         """
         return None if self._in_flight else self.parts
 
     @property
     def shown(self) -> bytes:
-        """What the line holds of the effect, for people."""
+        """Return what the line holds of the effect, for people."""
         return lines.effect_of_intent(self.line) if lines.blob_of(self.line) is None else self.mark
 
     def finished_parts(self) -> frozenset[int]:
-        """The parts that have an outcome."""
+        """Return the parts that have an outcome."""
         return frozenset(map(lines.part_of, self.subs))
 
     def blob_name(self) -> str:
-        """Raises: DamagedError: the intent names no blob."""
+        """Return the hash of the blob with its effect. Raises: DamagedError: it is in none."""
         note = lines.blob_of(self.line)
         if note is None:
             raise DamagedError(f"step {self.seq}: its effect is not in the journal")
@@ -108,8 +110,8 @@ class Pending:
         self.tried = self.decided != "skip"
 
     def close(self, record: Mapping[str, Any]) -> None:
-        """Take in a void. One that says nothing about it counts as begun; one that had not begun
-        hides no earlier one that had.
+        """Apply a void. One that does not say whether the try had begun counts as begun: an unknown
+        outcome is asked about, never assumed. One that had not begun hides no earlier one that had.
         """
         self.voided = str(record["void"])
         if record.get("begun") is False:
@@ -124,7 +126,7 @@ class Pending:
         self.begun = True
 
     def decide(self, word: Literal["redo", "skip"]) -> None:
-        """Take in a person's decision. It holds until a try begins, however often the thread is
+        """Apply a person's decision. It holds until a try begins, however often the thread is
         interrupted before.
         """
         self.decided, self.tried, self.begun, self.parts = word, False, False, frozenset()
@@ -132,7 +134,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Where and why a journal stops being whole.
+    """Place and reason at which a journal stops being whole.
 
     tail: nothing valid follows, so the rest may be cut. sealed: the line follows the chain, so it
     was written like this.
@@ -147,16 +149,17 @@ class Damage:
 
 @dataclass(slots=True, kw_only=True)
 class History:
-    """All that a journal holds, up to its last whole line.
+    """Contents of a journal, up to its last whole line.
 
     steps: the sealed lines of finished steps, step 1 first.
     inherited: how many of the first steps were copied from another thread.
     handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying
     them (a fork onto another hash).
     effects: running hash over the effects that the other steps answered.
-    limits: what later `resume` controls raised. end: the end record, unless a resume followed it.
-    spent: what agents used up, voids included; inherited_spent: the part of it that was copied.
-    idle_ms: how long nobody ran it.
+    limits: those that later `resume` controls raised. end: the end record, unless a resume followed
+    it.
+    spent: usage by agents, voids included; inherited_spent: the part of it that was copied.
+    idle_ms: time between an owner's last line and the resume that followed.
     paths: what each granted path was when the thread first used it.
     stated_ms: the running time that a line stated last, stated_at: that line's timestamp less
     idle_ms by then.
@@ -195,7 +198,7 @@ class History:
 
     @property
     def open(self) -> Pending | None:
-        """The intent of which nobody knows what became."""
+        """Return the intent whose outcome is unknown, or None."""
         return (
             self.pending
             if self.pending is not None and self.pending.voided is None and self.end is None
@@ -204,8 +207,8 @@ class History:
 
     @property
     def ran_ms(self) -> int:
-        """How long the thread has run: what it stated itself, and from there the clock's word,
-        which may have been set meanwhile.
+        """Return how long the thread has run: its own last statement, made by a clock that is never
+        set, and from there the difference of timestamps.
         """
         return self.stated_ms + max(0, _timestamp(self.last_line) - self.stated_at - self.idle_ms)
 
@@ -221,7 +224,7 @@ class History:
 
 
 def recover(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
-    """Read a journal for going on with it.
+    """Read a journal to go on with it.
 
     Raises:
         DamagedError: there is not even a start record.
@@ -230,12 +233,12 @@ def recover(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
 
 
 def recover_strictly(data: bytes, bundle: BundleHash, thread: ThreadId) -> History:
-    """The same history, with every line parsed and checked."""
+    """Read the same history, with every line parsed and checked."""
     return _read(data, bundle, thread, strict=True)
 
 
 def extend(history: History, line: bytes) -> None:
-    """Take in the line that was just appended to a whole journal."""
+    """Add the line that was just appended to a whole journal."""
     digest = chain.check(history.digest, line)
     if digest is None:
         raise DamagedError(f"a line that does not follow the journal's last one: {line[:80]!r}")
@@ -264,6 +267,7 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
             )
             break
         try:
+            # the chain proves that our writer made the line, not that nothing was sealed anew
             if strict:
                 decode(line[:-1])
             if history is None:
@@ -285,6 +289,7 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
         )
     history.good_bytes, history.lines, history.digest = position, number, previous
     if position < size:
+        # a tail is cut without a question, so it must hold nothing that can be a line of the thread
         tail = _only_repeats(data, position) or not _something_follows(data, position, previous)
         history.damage = Damage(
             offset=position, line=number + 1, reason=reason, tail=tail, sealed=digest is not None
@@ -324,10 +329,11 @@ def _take(history: History, line: bytes) -> None:
         case "attempt":
             pending = _pending(history, seq)
             pending.attempts.append(line)
+            # the search is for speed, the parsed record decides: a value may hold these bytes, too
             if b'"because":' in line and "because" in (record := _parsed(line)):
                 pending.tries += 1
                 pending.try_again()
-                # of a try that failed; a step's own answers are summed up in it
+                # of a try that failed; the usage of further answers is in the step's line already
                 history.spent = history.spent.plus(usage_of(record))
         case "void":
             record = _parsed(line)
@@ -356,6 +362,7 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
     pending = history.pending
     if pending is not None and pending.voided is not None:
         raise ValueError(f"step {seq} after a void, without a new intent")
+    # steps that the bundle got as input are not replayed, so their effects are not compared
     if seq > history.handed_over:
         history.effects.update(
             (effect_mark(output_effect(_parsed(line))) if pending is None else pending.mark) + b"\n"
@@ -366,6 +373,7 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
         history.note = None
     if b'"usage":' in line:
         history.spent = history.spent.plus(usage_of(_parsed(line)))
+    # from here on it is this thread's own money and time: limits count only that
     if seq == history.inherited:
         history.inherited_spent = history.spent
         history.stated_ms, history.stated_at = 0, int(history.start["timestamp"])
@@ -393,8 +401,8 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
 
 
 def _effect_and_mark(line: bytes) -> tuple[bytes | None, bytes]:
-    """The effect of an intent, None if the line does not hold it, and what the effects' digest
-    takes of it.
+    """Return the effect of an intent, None if the line does not hold it, and what the effects'
+    digest covers of it.
     """
     effect, spilt = lines.effect_of_intent(line), lines.blob_of(line)
     if spilt is not None:
@@ -438,8 +446,8 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
 
 
 def _take_binding(history: History, record: Mapping[str, Any]) -> None:
-    """Go on with an imported thread as if it began here: limits, money, time, paths, answer and
-    note of before count no more.
+    """Go on with an imported thread as if it began here: limits, usage, time, paths, answer and
+    note of the other machine do not count, since a stranger wrote them.
     """
     binding = record["binding"]
     if not isinstance(binding, dict):
@@ -467,7 +475,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def output_effect(record: Mapping[str, object]) -> bytes:
-    """The canonical effect of a step that the bundle made itself.
+    """Return the canonical effect of a step that the bundle made itself.
 
     Raises:
         ValueError: the step was not made by the bundle, so its intent is missing.
@@ -478,7 +486,7 @@ def output_effect(record: Mapping[str, object]) -> bytes:
 
 
 def effect_marks(data: bytes, count: int) -> list[bytes]:
-    """The marks of the first *count* effects of a journal known to be whole, for showing where a
+    """Return the marks of the first *count* effects of a journal known to be whole, to show where a
     replay differs.
     """
     marks: list[bytes] = []
@@ -497,8 +505,8 @@ def effect_marks(data: bytes, count: int) -> list[bytes]:
 
 
 def flushed_at_least(data: bytes) -> int:
-    """How many bytes of a journal were flushed for certain: an effect is performed after its
-    intent's flush, and then a line follows.
+    """Return how many bytes of a journal were flushed for certain: an effect is performed after its
+    intent's flush, so a line behind an intent proves that flush.
     """
     size = start = 0
     after = -1
@@ -506,7 +514,7 @@ def flushed_at_least(data: bytes) -> int:
         if after > 0:
             size, after = after, -1
         if start == 0:
-            size = end  # made durable as a whole file
+            size = end  # the start record was made durable together with the file
         elif b'"intent":' in data[start : start + 40]:
             after = end
         start = end
@@ -514,16 +522,16 @@ def flushed_at_least(data: bytes) -> int:
 
 
 def _only_repeats(data: bytes, position: int) -> bool:
-    """Whether behind *position* there are only copies of lines before it: a doubled end, of which
-    nothing would be lost.
+    """Tell whether behind *position* there are only copies of lines before it: a doubled end, which
+    loses nothing when it is cut.
     """
     before = set(data[:position].split(b"\n"))
     return all(line in before for line in data[position:].split(b"\n")[:-1])
 
 
 def computed_ms(data: bytes) -> int:
-    """At most how long the bundle computed, in all: the time from each step to the line that
-    follows it, as a journal states it.
+    """Return how long the bundle computed in all, at most: the time from each step to the line that
+    follows it, by their timestamps.
     """
     total, since = 0, None
     for text in data.split(b"\n")[:-1]:
@@ -541,7 +549,7 @@ def computed_ms(data: bytes) -> int:
 
 
 def recorded_effect(data: bytes, seq: int) -> bytes:
-    """What a journal known to be whole holds of the effect of step *seq*, for people."""
+    """Return what a journal known to be whole holds of the effect of step *seq*, for people."""
     found = b""
     for text in data.split(b"\n")[:-1]:
         line = text + b"\n"
@@ -554,8 +562,9 @@ def recorded_effect(data: bytes, seq: int) -> bytes:
 
 
 def _something_follows(data: bytes, position: int, previous: bytes) -> bool:
-    """Whether a valid line stands behind the first bad one: then it is no torn tail."""
+    """Tell whether a valid line is behind the first bad one, which is then no torn tail."""
     end = data.find(b"\n", position) + 1
+    # a valid line follows some digest: that of the last good line, or one of a damaged line
     before = {previous, *_claims(data[position:end], previous)} if end else set()
     while end:
         after = data.find(b"\n", end) + 1
@@ -570,8 +579,8 @@ def _something_follows(data: bytes, position: int, previous: bytes) -> bool:
 
 
 def _claims(line: bytes, previous: bytes) -> list[bytes]:
-    """What the digest before the next line may be: the one stated, or the one that the damaged text
-    would have had.
+    """Return the possible digests before the next line: the one that the damaged line states, and
+    the one that its text has.
     """
     if len(line) <= chain.SEAL_BYTES:
         return []

@@ -1,8 +1,8 @@
 """Notes about threads that were left because of the disk or another lack, and about journals whose
 flush failed.
 
-A note is a small file in the user's runtime directory: the store's disk may be full. Whoever looks
-at the thread later reads it; the next owner of the journal puts the doubtful bytes in order and
+A note is a small file in the user's runtime directory, since the store's disk may be full. Later
+readers of the thread show it; the next owner of the journal writes the doubtful bytes again and
 removes it. Without a runtime directory only live followers learn the reason.
 """
 
@@ -26,8 +26,9 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """message: what failed, with the path and the reason.
+    """Reason why a thread was left.
 
+    message: what failed, with the path and the reason.
     on_disk: how many bytes of the journal are known to be on disk after a flush that failed; None:
     no flush failed.
     """
@@ -37,7 +38,7 @@ class Trouble:
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> Trouble:
-        """The trouble that a note or a worker's event tells of."""
+        """Read the trouble from a note or from a worker's event."""
         on_disk = fields.get("on_disk")
         return cls(
             message=str(fields.get("message") or ""),
@@ -79,8 +80,8 @@ def name_of(journal: str) -> str:
 
 
 def find(journal: Path) -> Trouble | None:
-    """The note about a thread, if there is one. After a reboot the journal holds what the disk
-    kept, and nothing of it is in doubt.
+    """Return the note about a thread, if there is one. After a reboot the journal holds what the
+    disk kept, and nothing of it is in doubt.
     """
     directory = _directory(os.environ.get(runtime.VARIABLE, ""))
     if directory is None or not os.path.isdir(directory):  # noqa: PTH112 - asked for each thread of a listing

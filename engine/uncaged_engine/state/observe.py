@@ -126,7 +126,7 @@ def _summary_of_file(
             )
         try:
             # before its size: a thread that ends in between is not taken for a dead one
-            locked = lock.held(fd)
+            locked = lock.is_held(fd)
             why = None if locked else trouble.find(Path(path))
             size = os.fstat(fd).st_size
             if why is not None or size <= WINDOW_BYTES:

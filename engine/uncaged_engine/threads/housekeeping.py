@@ -123,7 +123,7 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
     if may_have_tail and (kept := tails.cut(store, one.path, one.bundle, one.thread)) is not None:
         kept_aside.append(kept)
     # or a thread that is resumed just now would write into a file without a name
-    journal = locks.enter_context(lock.taken(one.path))
+    journal = locks.enter_context(lock.holding(one.path))
     if journal is None or stamp_of(os.fstat(journal)) != one.seen:
         status = summarise(store, one.bundle, one.thread, one.path).status
         if status not in ARCHIVABLE:

@@ -124,7 +124,7 @@ def _read_if(flow: str, path: str) -> bytes | None:
         return archive.read(Path(path))
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if lock.held(fd):
+        if lock.is_held(fd):
             return None
         if lines.flow_in(os.pread(fd, lines.HEAD_BYTES, 0)) not in (flow, None):
             return None

@@ -153,7 +153,7 @@ def remove(
         RefusedError: another process took the lock meanwhile, it is in another state by now, or its
             parent needs it.
     """
-    with lock.taken(path) as journal:
+    with lock.holding(path) as journal:
         if journal is None:
             raise RefusedError(
                 f"thread {thread} was taken up, archived or removed just now; look at it again"

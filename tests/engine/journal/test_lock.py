@@ -33,8 +33,8 @@ def test_one_open_file_holds_it_and_another_is_refused(path: Path) -> None:
         assert lock.take(first)
         assert lock.take(first)  # again by the same file is no conflict
         assert not lock.take(second)
-        assert lock.held(second)
-        assert not lock.held(first)
+        assert lock.is_held(second)
+        assert not lock.is_held(first)
     finally:
         os.close(first)
         assert lock.take(second)

@@ -61,7 +61,7 @@ def test_a_thread_that_is_resumed_just_now_is_not_archived(
     the other hears of it.
     """
     journals: list[JournalFile] = []
-    just_before(monkeypatch, lock, "taken", lambda: journals.append(opened(engine.store, killed)))
+    just_before(monkeypatch, lock, "holding", lambda: journals.append(opened(engine.store, killed)))
     with pytest.raises(RefusedError, match="in use by another process"):
         archive_threads(engine, [killed.thread])
     [journal] = journals
@@ -80,10 +80,10 @@ def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
         journal.append(RESUME)
         journal.close()
 
-    just_before(monkeypatch, lock, "taken", resumed)
+    just_before(monkeypatch, lock, "holding", resumed)
     with pytest.raises(RefusedError, match="only an ended thread"):
         archive_threads(engine, [killed.thread])
-    just_before(monkeypatch, lock, "taken", resumed)
+    just_before(monkeypatch, lock, "holding", resumed)
     with pytest.raises(RefusedError, match="taken up just now"):
         removal.remove(
             engine.store,
@@ -108,7 +108,7 @@ def test_a_journal_that_went_while_it_was_opened_is_not_taken(
         opened(store, killed)
 
 
-@pytest.mark.parametrize("moment", ["taken", "take"])
+@pytest.mark.parametrize("moment", ["holding", "take"])
 def test_two_take_a_thread_out_of_the_archive(
     store: Store, killed: Placed, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -139,7 +139,7 @@ def test_a_thread_that_is_taken_out_of_the_archive_just_now_is_not_removed(
 ) -> None:
     """Its journal may be somebody's already."""
     packed = archive.compress(killed.path)
-    just_before(monkeypatch, lock, "taken", lambda: archive.restore(packed))
+    just_before(monkeypatch, lock, "holding", lambda: archive.restore(packed))
     with pytest.raises(RefusedError, match="look at it again"):
         removal.remove(store, killed.bundle.hash, killed.thread, packed)
     assert killed.path.exists()
