@@ -49,12 +49,12 @@ def late_intent() -> None:
     resolve = loop._resolve
 
     def late(
-        turn: loop._Turn, kind: str, body: object, context: loop.LoopContext
+        effect: loop._Effect, kind: str, body: object, context: loop.LoopContext
     ) -> Generator[commands.Command, Any, Any]:
-        if turn.reopened:
-            return (yield from resolve(turn, kind, body, context))
-        outcome = yield commands.Perform(turn.seq, kind, body, 1, context.now_ms())
-        yield from written(turn, kind, context.now_ms(), is_refused=False)
+        if effect.reopened:
+            return (yield from resolve(effect, kind, body, context))
+        outcome = yield commands.Perform(effect.seq, kind, body, 1, context.now_ms())
+        yield from written(effect, kind, context.now_ms(), is_refused=False)
         return outcome
 
     loop._resolve = late
@@ -110,9 +110,9 @@ def no_attempt_line() -> None:
     resolve = loop._resolve
 
     def silent(
-        turn: loop._Turn, kind: str, body: object, context: loop.LoopContext
+        effect: loop._Effect, kind: str, body: object, context: loop.LoopContext
     ) -> Generator[commands.Command, Any, Any]:
-        steps = resolve(turn, kind, body, context)
+        steps = resolve(effect, kind, body, context)
         reply: object = None
         while True:
             try:

@@ -46,13 +46,14 @@ def _shown(line: bytes) -> dict[str, Any]:
     record = decode(line.rstrip(b"\n"))
     if not isinstance(record, dict):
         raise ReplayError(f"a step is not a mapping: {line[:80]!r}")
+    # a fork's chain differs from its source's; the bundle's input must not
     record.pop("chain", None)
     return record
 
 
 def replay_timeout_s(data: bytes, steps: int, deadline_s: float) -> float:
     """Compute the timeout of a replay in a cell of its own: one computation, and those that the
-    journal records.
+    journal records, doubled because this machine may be slower than it was.
     """
     return deadline_s + steps / 1000 + 2 * min(computed_ms(data) / 1000, deadline_s * steps)
 

@@ -30,6 +30,8 @@ def mismatch(seq: int, recorded: bytes, yielded: bytes) -> str:
 
 
 def shown(raw: bytes) -> str:
-    """Return effect or error as text of a bounded length."""
+    """Return effect or error as text of a bounded length: the bundle chose it, and it may be
+    megabytes long.
+    """
     text = raw.decode("utf-8", "replace")
     return text if len(text) <= 300 else f"{text[:300]}… ({len(raw)} bytes)"

@@ -65,7 +65,7 @@ class BundleSession:
         self._handed_over = 0
         self._cell: Cell | None = None
         self._alone = alone
-        self._answered = alone  # a cell of its own is no retry yet
+        self._answered = alone  # a cell of its own from the start is no retry yet (rule 2)
 
     def begin(self, history: History) -> BundleReply:
         """Start the generator, or replay it to the end of its journal.
@@ -76,6 +76,7 @@ class BundleSession:
         """
         replay = Replay(history, self._start, self._blobs, trusted=self._cells.bundle.trusted)
         self._handed_over = replay.handed_over
+        # each death leads here again, with less to try: shared, then alone, then failed
         while True:
             limit_s = self._replay_deadline_s(history)
             cell = self._cells.alone(cpu_s=limit_s) if self._alone else self._cells.shared()
@@ -99,6 +100,7 @@ class BundleSession:
         if cell is None:
             raise ReplayError(f"thread {self._thread} has no generator")
         try:
+            # the bundle knows no blobs: what a line may hold must not change what it sees
             sent = self._blobs.expand(line)
             reply = cell.send_outcome(
                 self._slot,
@@ -119,6 +121,7 @@ class BundleSession:
         cell, self._cell = self._cell, None
         if cell is None:
             return
+        # a shared cell keeps the generators of other threads; only ours is dropped
         if self._alone:
             cell.close()
         elif cell.alive:
@@ -151,6 +154,7 @@ class BundleSession:
                 raise self._failure(died) from died
         self._cell = None
         self._answered = False
+        # rule 1: closed means that another thread's request ended it
         if died.reason != "closed":
             self._alone = True
 
@@ -172,4 +176,5 @@ class BundleSession:
     def _replay_deadline_s(self, history: History) -> float:
         if self._alone:
             return replay_timeout_s(self._journal.read(), len(history.steps), self._deadline_s)
+        # a millisecond a step, a hundred times what a replay takes: other threads wait meanwhile
         return self._deadline_s + len(history.steps) / 1000

@@ -70,7 +70,7 @@ class Cells:
         self._home = threading.current_thread()
         self._spawner: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
-        self._spawning = threading.Lock()
+        self._spawning = threading.Lock()  # not `_lock`: `shared` holds that while it starts a cell
         self._shared: Cell | None = None
 
     def shared(self) -> Cell:
@@ -79,10 +79,11 @@ class Cells:
         Raises:
             SandboxUnavailable, BundleError: it cannot be started.
         """
+        # under the lock: threads whose cell died together wait for one new cell
         with self._lock:
             if self._shared is None or not self._shared.alive:
                 if self._shared is not None:
-                    self._shared.close()
+                    self._shared.close()  # reaps it: a killed sandbox is a zombie until then
                 self._shared = self.alone()
             return self._shared
 

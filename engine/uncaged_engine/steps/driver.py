@@ -95,6 +95,7 @@ class Driver:
             Anything that is a bug of the engine.
         """
         journal, thread, worker = self._journal, self.thread, self._worker
+        # followers learn of a line only after its flush: what they were shown cannot be lost
         journal.on_flush = lambda size: worker.publish(thread, {"flushed": size})
         self.info.note(
             "7WQ2NHC5",
@@ -111,6 +112,7 @@ class Driver:
             worker.publish(thread, {"left": "interrupted", **journal.note(why).document()})
             return self._leave("interrupted")
         finally:
+            # the worker announces the end itself, and no flush may be published behind it
             journal.on_flush = _ignore
 
     def accept(self) -> None:
@@ -130,6 +132,7 @@ class Driver:
         self._refuse_unbound(resume or {})
         if resume is not None:
             require_decision(self.thread, state, undecided(history, store, bundle, blobs), resume)
+        # flushed before the answer to the client: a resume that was confirmed is never lost
         if resume is not None:
             extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
             self._journal.flush()
@@ -147,7 +150,7 @@ class Driver:
             raise RefusedError(unbound(self.thread))
 
     def close(self) -> None:
-        """Close the journal, which releases its lock."""
+        """Close the journal, which releases its lock: from then on another process may own it."""
         self._journal.close()
 
     @property
@@ -202,10 +205,12 @@ class Driver:
                 self._journal.append(lines.control("pause", {}, self.now_ms()))
                 self._journal.flush()
             except (UncagedError, OSError) as exc:
+                # the caller gets an error, so the thread must not stop later all the same
                 self._stop = before
                 if isinstance(exc, JournalBusy):
                     raise NotFoundError(str(exc)) from exc
                 raise
+        # last: an effect that is cancelled must find the pause on disk when its void is written
         self._cancel.pause()
 
     def kill(self) -> None:
@@ -217,6 +222,7 @@ class Driver:
             self._stop = "kill"
         self._cancel.request()
 
+    # under the same lock as `_leave`, so that a request is obeyed or refused, never lost (rule 3)
     def _require_driven(self) -> None:
         if self._left:
             raise NotFoundError(f"thread {self.thread} was left just now")
@@ -231,6 +237,7 @@ class Driver:
             return word
         journal = self._journal
         with suppress(UncagedError):  # a broken disk: the thread stays as it is
+            # from the journal, not from memory: the loop's generator is gone
             pending = journal.reread().open
             if pending is not None:
                 message = "killed as it was being left"
@@ -273,6 +280,8 @@ class Driver:
 
     def _drive_or_fail(self) -> str:
         journal = self._journal
+        # the bundle's fault ends the thread with a record; any other error leaves it as it is, so
+        # that it can be resumed once the cause is gone
         try:
             return self._drive()
         except BundleTooSlow as exc:
@@ -333,6 +342,7 @@ class Driver:
             cancel=self._cancel,
             written=journal.kept_bytes,
         )
+        # a trusted bundle is not replayed, so it must be able to go on from its steps
         if (
             history.steps
             and (bundle.trusted or history.handed_over)
@@ -368,8 +378,8 @@ class Driver:
         )
 
     def _report_progress(self, fields: Mapping[str, object]) -> None:
-        """Publish the progress of an effect and count its queued agents. Parts of one effect report
-        in parallel.
+        """Publish the progress of an effect and count its queued agents, under a lock because the
+        parts of one effect report in parallel.
         """
         if isinstance(fields.get("queued"), bool):
             with self._counting:
@@ -381,7 +391,9 @@ class Driver:
         return self._spending is not None and self._spending.timed
 
     def _timed(self, command: Write) -> bytes:
-        """Add the running time where time is limited; not to steps, which the bundle gets."""
+        """Add the running time where time is limited; not to steps, which the bundle gets: a replay
+        on another machine would see another time.
+        """
         spending = self._spending
         if spending is None or not spending.timed or lines.shape_of(command.body)[0] == "step":
             return command.body
@@ -401,6 +413,7 @@ class Driver:
             start=start,
             deadline_s=self._limits["bundleSeconds"],
             info=self.info,
+            # a computation that may take longer than usual must not block other threads
             alone=self._limits["bundleSeconds"] > self._config.limits.bundle_s,
         )
 
@@ -430,7 +443,8 @@ class Driver:
             match command:
                 case Write():
                     answer = journal.append(self._timed(command), flush=command.flush)
-                case Ask() if self._is_timed:  # each intent states how long the thread has run
+                # each intent states how long the thread has run, which the fast lane does not write
+                case Ask() if self._is_timed:
                     answer = StepProgress(session.ask(command.seq, command.line), command.seq)
                 case Ask():
                     answer = lane.ask(command.seq, command.line)
@@ -443,6 +457,7 @@ class Driver:
                     answer = journal.blobs.spill(command.fields)
 
     def _perform(self, command: Perform) -> Outcome:
+        # before `_doing`: an observer in another thread must not pair it with an older time
         self._since_s = time.monotonic()
         self._doing = command
         outcome = self._performing().perform(command)

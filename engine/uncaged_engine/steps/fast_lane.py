@@ -58,6 +58,7 @@ class FastLane:
             effect = self._ordinary(reply, seq)
             if effect is None:
                 return StepProgress(reply, seq)
+            # one clock reading: the line and the handler must agree on the time of the intent
             intended_ms = clock_ms()
             append(lines.intent(seq + 1, reply.body, intended_ms), flush=True)
             # crash here: the fast lane's intent is open, and whether it was performed is unknown
@@ -69,6 +70,7 @@ class FastLane:
             ):
                 return StepProgress(reply, seq, outcome)
             body = lines.step(seq + 1, outcome.fields, clock_ms())
+            # the loop builds the line again: spilling is rare, and is decided in one place
             if len(body) > lines.SPILL_BYTES:
                 return StepProgress(reply, seq, outcome)
             seq, line = seq + 1, append(body)
@@ -86,6 +88,7 @@ class FastLane:
             effect = decode(reply.body)
         except CodecError:
             return None
+        # exact types: what JSON gives is nothing else, and `isinstance` costs a call
         if type(effect) is not dict or len(effect) != 1:
             return None
         [(kind, body)] = effect.items()

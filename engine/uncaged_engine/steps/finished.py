@@ -24,6 +24,7 @@ class FinishedSteps:
     def records(self) -> Sequence[dict[str, Any]]:
         """Return all of them in order, unflushed ones included, sub-steps excluded."""
         with self._lock:
+            # another thread may be writing: a line without its end is left for the next call
             data = self._journal.read(self._known_bytes)
             whole = data[: data.rfind(b"\n") + 1]
             steps = [line + b"\n" for line in whole.split(b"\n")[:-1] if is_finished_step(line)]

@@ -70,21 +70,24 @@ def run_loop(
     while at.reply.word == "effect":
         seq = at.seq + 1
         if at.outcome is None:
+            # only between effects: one that was performed gets its line before any stop
             stop = context.stop_word()
             if stop is not None:
                 return (yield from _stop(stop, pending, context))
-            turn = _Turn(
+            effect = _Effect(
                 seq=seq,
                 rounds=rounds,
                 raw=at.reply.body,
                 pending=pending,
                 answered=position.answered,
             )
-            line = yield from _take(turn, context)
+            line = yield from _take(effect, context)
         else:
+            # the fast lane wrote the intent and performed it: a second intent would be damage
             line = yield from _settle(seq, at.outcome, context)
         if isinstance(line, str):
             return line
+        # of the first effect only: what an earlier owner left open is closed by this line
         pending = None
         rounds += lines.is_role_step(line)
         # crash here: outcome on disk, not yet sent; replay sends it
@@ -93,7 +96,7 @@ def run_loop(
 
 
 @dataclass(slots=True, kw_only=True)
-class _Turn:
+class _Effect:
     """One effect as yielded, with the open intent of an earlier owner of the thread."""
 
     seq: int
@@ -108,41 +111,54 @@ class _Turn:
         return self.pending is not None and self.pending.voided is None
 
 
-def _take(turn: _Turn, context: LoopContext) -> Generator[Command, Any, bytes | str]:
+def _take(effect: _Effect, context: LoopContext) -> Generator[Command, Any, bytes | str]:
     """Turn one effect into a finished step.
 
     Returns:
         The sealed line to send to the bundle, or the word with which the loop ends.
     """
     try:
-        kind, body = _effect(turn.raw)
+        kind, body = _kind_and_body(effect.raw)
     except BadYield as exc:
-        return (yield from _fail(context, {"kind": "yield", "message": f"step {turn.seq}: {exc}"}))
-    if turn.pending is not None and turn.pending.mark != effect_mark(turn.raw):
+        return (
+            yield from _fail(context, {"kind": "yield", "message": f"step {effect.seq}: {exc}"})
+        )
+    # the replay compared the effects with outcomes; the open one has none, and is compared here
+    if effect.pending is not None and effect.pending.mark != effect_mark(effect.raw):
         return (
             yield from _fail(
                 context,
-                {"kind": "replay", "message": mismatch(turn.seq, turn.pending.shown, turn.raw)},
+                {
+                    "kind": "replay",
+                    "message": mismatch(effect.seq, effect.pending.shown, effect.raw),
+                },
             )
         )
-    over = limit_reached(context, kind, steps=turn.seq - 1, rounds=turn.rounds)
+    over = limit_reached(context, kind, steps=effect.seq - 1, rounds=effect.rounds)
     if over is not None:
-        if turn.pending is not None and turn.reopened:
+        # rule 5, for an intent of an earlier owner: left open, it would be asked about for ever
+        if effect.pending is not None and effect.reopened:
             message = "a limit was reached before it was asked again"
             yield Write(
                 lines.void(
-                    turn.seq, "limit", message, {}, context.now_ms(), begun=turn.pending.doubtful
+                    effect.seq,
+                    "limit",
+                    message,
+                    {},
+                    context.now_ms(),
+                    begun=effect.pending.doubtful,
                 )
             )
         yield Write(_end(context, "limit", over), flush=True)
         return "limit"
     if kind == "output":
-        return (yield from _write_output(turn, body, context))
-    outcome = yield from _resolve(turn, kind, body, context)
+        return (yield from _write_output(effect, body, context))
+    outcome = yield from _resolve(effect, kind, body, context)
     if outcome is None:
-        yield Write(lines.control("unknown", {"seq": turn.seq}, context.now_ms()), flush=True)
+        # a reader of the journal alone must see that the thread was left for a person to decide
+        yield Write(lines.control("unknown", {"seq": effect.seq}, context.now_ms()), flush=True)
         return "unknown"
-    return (yield from _settle(turn.seq, outcome, context))
+    return (yield from _settle(effect.seq, outcome, context))
 
 
 def _settle(
@@ -155,6 +171,7 @@ def _settle(
         case Void():
             return (yield from _write_void(seq, outcome, context))
         case Wait():
+            # the intent stays open: the answer belongs to it, in whichever process it arrives
             yield Write(
                 lines.control("wait", {"seq": seq, **outcome.details}, context.now_ms()), flush=True
             )
@@ -163,7 +180,7 @@ def _settle(
             assert_never(outcome)
 
 
-def _effect(raw: bytes) -> tuple[str, object]:
+def _kind_and_body(raw: bytes) -> tuple[str, object]:
     try:
         effect = decode(raw)
     except CodecError as exc:
@@ -179,7 +196,9 @@ def _effect(raw: bytes) -> tuple[str, object]:
 def limit_reached(
     context: LoopContext, kind: str, *, steps: int, rounds: int
 ) -> Mapping[str, object] | None:
-    """Return the limit that forbids an effect of this kind, as the fields of an end record."""
+    """Return the limit that forbids an effect of this kind, as the fields of an end record. The
+    order of the checks is part of the journal: the first limit is the one that the end names.
+    """
     if context.max_rounds() == 0 or (kind in ("role", "output") and rounds >= context.max_rounds()):
         return {
             "limit": "maxRounds",
@@ -199,15 +218,17 @@ def limit_reached(
 
 
 def _resolve(
-    turn: _Turn, kind: str, body: object, context: LoopContext
+    effect: _Effect, kind: str, body: object, context: LoopContext
 ) -> Generator[Command, Any, Outcome | None]:
     """Write the intent or attempt, and perform the effect; None: only a person can tell whether it
     was performed.
     """
-    seq, pending = turn.seq, turn.pending
+    seq, pending = effect.seq, effect.pending
+    # the first intent's time, whatever became of it: deadlines count from there
     intended_ms = context.now_ms() if pending is None else pending.intended_ms
+    # an effect that the policy refuses was never performed, so there is nothing to ask about it
     refused = context.refusal(kind)
-    again = pending is not None and refused is None and not turn.answered
+    again = pending is not None and refused is None and not effect.answered
     rule = (
         context.rule(kind, body)
         if again and pending is not None and (pending.doubtful or pending.decided == "redo")
@@ -215,13 +236,14 @@ def _resolve(
     )
     if rule == "ask" and pending is not None and pending.doubtful:
         return None  # without a further intent: the question is about the open one
-    if not turn.reopened:
+    if not effect.reopened:
         yield from _write_intent(
-            turn,
+            effect,
             kind,
             intended_ms if pending is None else context.now_ms(),
             is_refused=refused is not None,
         )
+    # behind the intent: a failure is an outcome, and an outcome without an intent is damage
     if refused is not None:
         return Failure.of("policy", refused)
     if pending is not None and pending.decided == "skip":
@@ -229,7 +251,8 @@ def _resolve(
             "skipped", f"step {seq} ({kind}) was skipped by a person; it may have been performed"
         )
     attempt = 1 if pending is None else pending.tries + 1
-    if pending is not None and turn.reopened and not turn.answered:
+    if pending is not None and effect.reopened and not effect.answered:
+        # flushed before the try: the next owner must know that there may have been a second one
         because = "redo" if pending.decided == "redo" else "interrupted"
         yield Write(lines.attempt(seq, attempt, {"because": because}, context.now_ms()), flush=True)
     # crash here: the intent is open, and whether it was performed is unknown
@@ -238,12 +261,12 @@ def _resolve(
 
 
 def _write_intent(
-    turn: _Turn, kind: str, now_ms: int, *, is_refused: bool
+    effect: _Effect, kind: str, now_ms: int, *, is_refused: bool
 ) -> Generator[Command, Any, None]:
     """Write the effect as yielded; of a large one that is refused only its digest, so that refusals
     do not fill the disk.
     """
-    seq, raw = turn.seq, turn.raw
+    seq, raw = effect.seq, effect.raw
     if is_refused and len(raw) > lines.MARK_BYTES:
         yield Write(
             lines.step(seq, {"intent": lines.digested(kind, raw, blob_hash(raw))}, now_ms),
@@ -257,18 +280,19 @@ def _write_intent(
 
 
 def _write_output(
-    turn: _Turn, body: object, context: LoopContext
+    effect: _Effect, body: object, context: LoopContext
 ) -> Generator[Command, Any, bytes]:
     """Write a step that the bundle made itself, without an intent; answer a malformed one with an
     error.
     """
-    problem = _output_problem(body, len(turn.raw))
+    problem = _output_problem(body, len(effect.raw))
     if problem is not None or not isinstance(body, dict):
-        if not turn.reopened:
-            yield from _write_intent(turn, "output", context.now_ms(), is_refused=True)
+        # unlike a good output it is an error with an intent: the bundle did not make this step
+        if not effect.reopened:
+            yield from _write_intent(effect, "output", context.now_ms(), is_refused=True)
         line: bytes = yield Write(
             lines.step(
-                turn.seq, {"error": {"kind": "yield", "message": problem}}, context.now_ms()
+                effect.seq, {"error": {"kind": "yield", "message": problem}}, context.now_ms()
             ),
             flush=True,
         )
@@ -279,7 +303,7 @@ def _write_output(
         "meta": body["meta"],
         "by": "bundle",
     }
-    line = yield Write(lines.step(turn.seq, fields, context.now_ms()), flush=True)
+    line = yield Write(lines.step(effect.seq, fields, context.now_ms()), flush=True)
     return line
 
 
@@ -308,6 +332,7 @@ def _write_step(
     if len(body) > lines.SPILL_BYTES:
         fields = yield from _spilt(fields)
         body = lines.step(seq, fields, context.now_ms())
+    # many fields of half a blob each: one blob a line is all that readers put back
     if len(body) > lines.MAX_LINE_BYTES - lines.SEAL_ROOM_BYTES:
         message = f"the outcome is too large: {len(body)} bytes are left when its largest field is in a blob"
         fields = {"error": {"kind": "effect", "message": message}}
@@ -322,6 +347,7 @@ def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str,
 
 
 def _write_void(seq: int, void: Void, context: LoopContext) -> Generator[Command, Any, str]:
+    # the others are followed by the thread's end, whose flush covers both
     flush = void.word == "environment"
     yield Write(
         lines.void(

@@ -152,7 +152,8 @@ class Performer:
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._leftover: _Leftover | None = None
-        # of the effect under way: begun, and without an outcome
+        # of the effect under way: begun, and without an outcome; a void names them, so that the
+        # question to a person is about these parts only
         self._begun_parts: set[int] = set()
         self._intended_ms = 0
         self._paths: dict[str, object] = {}
@@ -204,13 +205,14 @@ class Performer:
     def perform(self, command: Perform) -> Outcome:
         """Perform one effect. Any exception but a broken journal is a bug of the engine."""
         self._intended_ms = command.intended_ms
-        self._begun_parts.clear()
+        self._begun_parts.clear()  # of the last effect: its step or void has settled them
         context = self._context(command.seq, command.kind, command.attempt)
         if self._spending.timed:
             with self._spending.watch():
                 outcome = self._try(command.kind, command.body, context)
         else:
             outcome = self._try(command.kind, command.body, context)
+        # after the watch: a limit that was reached meanwhile turns the outcome into a void
         outcome = self._spending.settle(outcome)
         if isinstance(outcome, Void):
             outcome = self._voided(outcome)
@@ -245,6 +247,7 @@ class Performer:
             handler = self._handler(kind)
         except NotFoundError as exc:
             return Void(word="environment", message=str(exc), begun=False)
+        # a kill between the intent and here: nothing was begun, and the void may say so
         if self._cancel.requested:
             return Void(word="killed", message="killed before it was begun", begun=False)
         while True:
@@ -252,6 +255,8 @@ class Performer:
                 outcome = self._priced(handler.perform(bare, context))
             except JournalBroken:
                 raise  # no void can be written either
+            # a lack is known before the effect is begun, unless its handler says otherwise; a store
+            # that failed may have failed behind the effect
             except (EnvironmentLacks, StorageError) as exc:
                 had_begun = exc.begun if isinstance(exc, EnvironmentLacks) else True
                 outcome = Void(word="environment", message=str(exc), begun=had_begun)
@@ -270,6 +275,7 @@ class Performer:
             error = retry.error(outcome) if tried < retry.times else None
             if error is None or not isinstance(outcome, (Answer, Failure)):
                 return outcome
+            # before the pause: its usage counts even if the thread is killed during it
             tried += 1
             self._spending.settle_part(part, outcome)
             context.record_attempt({"because": "retry", "error": error})
@@ -294,6 +300,7 @@ class Performer:
                     {"sub": index, **self._journal.blobs.spill(outcome.fields)},
                     self._clock_ms(),
                 )
+            # flushed at once: a later owner repeats the effect, but no part that has a line
             self._journal.append(body_line, flush=True)
             self._begun_parts.discard(index)
             self._spending.check()
@@ -357,7 +364,9 @@ class Performer:
         self._progress({"seq": context.seq, "kind": context.kind, **fields})
 
     def record_attempt(self, context: EffectContext, fields: Mapping[str, object]) -> None:
-        """Append and flush the line of the next attempt."""
+        """Append and flush the line of the next attempt, before it is made: a later owner counts it
+        even if it was cut off.
+        """
         seq, number = context.seq, next(context.numbers)
         line = lines.attempt(seq, number, fields, self._clock_ms())
         if len(line) > lines.SPILL_BYTES:
