@@ -81,7 +81,6 @@ SHARED: dict[str, int] = {
     "Edit": 2,
     "Items": 2,
     "Places": 2,
-    "Request": 2,
     "Run": 2,
     "Server": 2,
     "Verdict": 2,

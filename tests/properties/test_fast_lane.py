@@ -31,7 +31,7 @@ from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.settings.loading import load
 from uncaged_engine.steps.driver import Driver
 from uncaged_engine.steps.fast_lane import FastLane
-from uncaged_engine.steps.request import Request, WorkerContext
+from uncaged_engine.steps.request import DriveRequest, WorkerContext
 
 pytestmark = pytest.mark.slow
 
@@ -191,7 +191,7 @@ def drive(
         thread=placed.thread,
         slot=1,
         journal=journal,
-        request=Request(resume=resume),
+        request=DriveRequest(resume=resume),
         config=load(store),
         worker=worker,
     )

@@ -49,7 +49,7 @@ from .commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 from .fast_lane import FastLane
 from .loop import Position, run_loop
 from .performer import Performer
-from .request import Request, WorkerContext
+from .request import DriveRequest, WorkerContext
 
 
 class Driver:
@@ -61,7 +61,7 @@ class Driver:
         thread: ThreadId,
         slot: int,
         journal: Journal,
-        request: Request,
+        request: DriveRequest,
         config: Config,
         worker: WorkerContext,
     ) -> None:

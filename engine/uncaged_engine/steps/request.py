@@ -14,7 +14,7 @@ from ..cells.shared import Cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class DriveRequest:
     """Request of a caller to drive a thread.
 
     environment, directory: the caller's; kept in memory only. resume: the fields of a resume

@@ -43,7 +43,7 @@ from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal
 from ..steps.driver import Driver
-from ..steps.request import Request, WorkerContext
+from ..steps.request import DriveRequest, WorkerContext
 from . import address
 from .hub import Hub
 from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
@@ -280,7 +280,7 @@ class Server:
             _send(connection, {"ok": True, "already": True})
             return
         journal = JournalFile.open(self._store, self._hash, thread)
-        request = Request(
+        request = DriveRequest(
             environment=dict(message.get("environment") or {}),
             directory=Path(str(message.get("directory") or "/")),
             resume=message.get("resume"),

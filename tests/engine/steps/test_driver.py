@@ -23,7 +23,7 @@ from uncaged_engine.journal.journal import Journal
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.steps.driver import Driver
-from uncaged_engine.steps.request import Request, WorkerContext
+from uncaged_engine.steps.request import DriveRequest, WorkerContext
 
 PATIENT_MS = 20_000
 LARGE = lines.SPILL_BYTES + 1000
@@ -59,7 +59,7 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
             thread=placed.thread,
             slot=1,
             journal=journal,
-            request=Request(),
+            request=DriveRequest(),
             config=load(store),
             worker=worker,
         )
@@ -140,7 +140,7 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
         thread=placed.thread,
         slot=2,
         journal=JournalFile.open(store, placed.bundle.hash, placed.thread),
-        request=Request(),
+        request=DriveRequest(),
         config=load(store),
         worker=first._worker,
     )
@@ -168,7 +168,7 @@ def drive_over(
             thread=placed.thread,
             slot=1,
             journal=open_journal(),
-            request=Request(resume=resume),
+            request=DriveRequest(resume=resume),
             config=load(store),
             worker=worker,
         )
@@ -213,6 +213,6 @@ def test_whoever_lost_the_answer_asks_again_and_nobody_else_is_taken_for_him(
     for.
     """
     _, driver = begin()
-    driver._request = Request(resume={"note": "be careful"})
+    driver._request = DriveRequest(resume={"note": "be careful"})
     assert driver.has_same_request({"note": "be careful"})
     assert not driver.has_same_request({})
