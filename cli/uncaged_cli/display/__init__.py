@@ -1,1 +1,1 @@
-"""How things look on a terminal, on a pipe and as JSON."""
+"""Output of the verbs: for terminals, for pipes, and as JSON."""

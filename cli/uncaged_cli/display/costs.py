@@ -1,5 +1,5 @@
-"""What a thread used up is said in a few words, and a price that nobody knows is said to be
-unknown.
+"""Texts for tokens and money. A model without a known price is shown as `price unknown`, not as
+zero.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def money(cost: float, *, unpriced: bool) -> str:
-    """``$0.12``; ``$0.12 and an unknown price``; ``price unknown`` if nothing has a price."""
+    """Format a sum: ``$0.12``, ``$0.12 and an unknown price``, or ``price unknown``."""
     if unpriced:
         return f"{dollars(cost)} and an unknown price" if cost else "price unknown"
     return dollars(cost) if cost else ""
 
 
 def dollars(cost: float) -> str:
-    """``$1,234.50``; ``$0.50``; what is less than a dollar has up to four figures that count:
-    ``$0.00125``.
+    """Format dollars: ``$1,234.50``, ``$0.50``; below one dollar with up to four significant
+    digits, ``$0.00125``.
     """
     if cost >= 1:
         return f"${cost:,.2f}"
@@ -33,7 +33,7 @@ def dollars(cost: float) -> str:
 
 
 def spell_spent(spent: Spent) -> str:
-    """``12,300 tokens (8,000 cached), $0.12``; empty if nothing was counted."""
+    """Format usage: ``12,300 tokens (8,000 cached), $0.12``; empty if nothing was counted."""
     parts = []
     if spent.tokens:
         cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
@@ -45,7 +45,7 @@ def spell_spent(spent: Spent) -> str:
 
 
 def estimate_lines(found: Estimate, name: str) -> list[str]:
-    """What past threads of the same hash say, line by line."""
+    """Format the estimate of a flow, line by line."""
     if (
         not found.n
         or found.seconds is None
@@ -54,7 +54,7 @@ def estimate_lines(found: Estimate, name: str) -> list[str]:
         or found.cost is None
     ):
         return [
-            f"{name}@{found.hash}: no thread of this version has ended yet, so nothing is known"
+            f"{name}@{found.hash}: no thread of this version has ended yet, so there is no estimate"
         ]
     lines = [
         f"{name}@{found.hash}: {found.n} past thread{'' if found.n == 1 else 's'} (median, worst)"
@@ -65,7 +65,11 @@ def estimate_lines(found: Estimate, name: str) -> list[str]:
     lines.append(f"  steps   {_pair(found.steps)}")
     if found.tokens.worst:
         lines.append(f"  tokens  {_pair(found.tokens)}")
-        unknown = f"; in {found.unpriced} of them a price was unknown" if found.unpriced else ""
+        unknown = (
+            f"; {found.unpriced} of them used a model without a known price"
+            if found.unpriced
+            else ""
+        )
         lines.append(
             f"  money   {dollars(found.cost.median)}, {dollars(found.cost.worst)}{unknown}"
         )

@@ -1,4 +1,4 @@
-"""Times are shown as a person would say them."""
+"""Durations, ages and clock times as text, and parsing of durations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ UNITS_MS = {
 
 
 def spell(duration_ms: int) -> str:
-    """Return ``12 ms``, ``3.2 s``, ``42 s``, ``2 min``, ``2 min 5 s``, ``1 h 20 min`` or
-    ``3 d 4 h``.
+    """Return ``12 ms``, ``3.2 s``, ``42 s``, ``2 min``, ``2 min 5 s``, ``1 h 20 min`` or ``3 d 4
+    h``.
     """
     duration_ms = max(0, duration_ms)
     if duration_ms < 100:

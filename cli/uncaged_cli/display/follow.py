@@ -1,5 +1,5 @@
-"""Following a thread ends when the thread stops, and its result becomes the exit code; an interrupt
-leaves the thread running.
+"""Following of a thread until it stops. Its result becomes the exit code; Ctrl-C leaves the thread
+running.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from uncaged_engine.threads.story import Record, Story
 
 from . import json_output
 from .output import is_terminal, next_step, note
-from .plain import Heard, PlainView, View
+from .plain import FollowedRecord, FollowView, PlainView
 from .thread_list import summary_document
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadView
 
 EXIT_INTERRUPTED = 130
-UNCOUNTED = "the limit of money does not count what has no known price: name it under `prices` in config.yaml, or set --max-tokens"
+UNPRICED = "the cost limit does not count models without a known price; add them under `prices` in config.yaml, or set --max-tokens"
 
 
 def follow(
@@ -36,47 +36,47 @@ def follow(
     verbose: bool = False,
     known_records: int = 0,
 ) -> int:
-    """Show a thread until it stops and return the exit code for what it came to.
+    """Show a thread until it stops and return the exit code for its result.
 
     Args:
-        verbose: unfold each step, and in a pipe say what is done before it is done, too.
-        known_records: so many records at the beginning are taken in without being shown (a resumed
-            thread's past).
+        verbose: show the details of each step, and in a pipe also its progress.
+        known_records: number of records at the beginning that are read but not shown (the past of a
+            resumed thread).
     """
     story = Story()
     try:
         with choose_view(as_json=as_json, verbose=verbose) as view:
-            view.opening(engine.thread(thread_id).start)
-            heard = 0
+            view.start(engine.thread(thread_id).start)
+            count = 0
             status: Mapping[str, Any] = {}
             for event in engine.follow(thread_id):
                 if event.kind == "progress":
                     view.progress(event.body)
                 elif event.kind == "record" and "format" not in event.body:
-                    heard += 1
+                    count += 1
                     row = story.hear(event.body)
-                    if heard > known_records:
-                        view.heard(Heard(record=event.body, row=row, open=story.open))
-                    elif heard == known_records and story.steps:
-                        view.kept(story.steps)
+                    if count > known_records:
+                        view.record(FollowedRecord(record=event.body, row=row, open=story.open))
+                    elif count == known_records and story.steps:
+                        view.skipped(story.steps)
                 elif event.kind == "status":
                     status = event.body
-            final = stopped(engine.thread(thread_id), status)
+            final = with_final_status(engine.thread(thread_id), status)
             last = ending_of(final, engine.store, Path.cwd())
-            view.ending(last, summary_of(final))
-            if final.summary.spent.unpriced and limits_money(final.start, final.records):
-                note(UNCOUNTED)
+            view.end(last, summary_of(final))
+            if final.summary.spent.unpriced and has_cost_limit(final.start, final.records):
+                note(UNPRICED)
             return last.exit_code
     except KeyboardInterrupt:
-        note(f"\nthread {thread_id} goes on without you")
+        note(f"\nthread {thread_id} is still running")
         next_step(f"uncaged-workflow thread {thread_id} --follow")
         next_step(f"uncaged-workflow kill {thread_id}")
         return EXIT_INTERRUPTED
 
 
-def stopped(view: ThreadView, status: Mapping[str, Any]) -> ThreadView:
-    """Return the thread as its follower was told that it stopped; what the worker said of an
-    interruption need not be on any disk.
+def with_final_status(view: ThreadView, status: Mapping[str, Any]) -> ThreadView:
+    """Return the thread with the status that the follower received: the reason of an interruption
+    may be on no disk.
     """
     if status.get("status") != "interrupted" or status["message"] == view.summary.message:
         return view
@@ -87,8 +87,8 @@ def stopped(view: ThreadView, status: Mapping[str, Any]) -> ThreadView:
     )
 
 
-def choose_view(*, as_json: bool, verbose: bool = False) -> View:
-    """The live view for a terminal that can show it, else plain lines, else JSON."""
+def choose_view(*, as_json: bool, verbose: bool = False) -> FollowView:
+    """Return the live view for a terminal that can show it, else plain lines; JSON if asked."""
     if as_json:
         return JsonView()
     if is_terminal(sys.stdout) and os.environ.get("TERM") != "dumb":
@@ -99,7 +99,7 @@ def choose_view(*, as_json: bool, verbose: bool = False) -> View:
 
 
 class JsonView:
-    """One object a line: the thread, each record, each progress, the end."""
+    """JSON Lines output: the start record, each record, each progress report, the end."""
 
     def __enter__(self) -> Self:
         return self
@@ -112,24 +112,24 @@ class JsonView:
     ) -> None:
         pass
 
-    def opening(self, start: Record) -> None:
+    def start(self, start: Record) -> None:
         json_output.line({"event": "start", "record": start})
 
-    def kept(self, steps: int) -> None:
+    def skipped(self, steps: int) -> None:
         json_output.line({"event": "kept", "steps": steps})
 
-    def heard(self, heard: Heard) -> None:
-        json_output.line({"event": "record", "record": heard.record})
+    def record(self, followed: FollowedRecord) -> None:
+        json_output.line({"event": "record", "record": followed.record})
 
     def progress(self, body: Mapping[str, object]) -> None:
         json_output.line({"event": "progress", "progress": body})
 
-    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
+    def end(self, ending: Ending, thread: Mapping[str, object]) -> None:
         json_output.line({"event": "end", "exitCode": ending.exit_code, "thread": thread})
 
 
-def limits_money(start: Record, records: Iterable[Record]) -> bool:
-    """Whether a thread has a limit of money, from its beginning or since it was resumed."""
+def has_cost_limit(start: Record, records: Iterable[Record]) -> bool:
+    """Check whether a cost limit was set at the start or by a resume."""
     parameters = start.get("parameters")
     options = parameters.get("options") if isinstance(parameters, Mapping) else None
     return (isinstance(options, Mapping) and "maxCost" in options) or any(

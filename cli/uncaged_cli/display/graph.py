@@ -1,4 +1,4 @@
-"""A graph of roles is drawn the same from the same edges, as mermaid or as text."""
+"""Role graphs as mermaid or as text. The same edges always give the same output."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def merge(table: Sequence[Edge], path: Sequence[Edge]) -> tuple[list[Edge], Coun
     """
     unlabelled = {(edge.source, edge.target): edge for edge in table if not edge.label}
     known = set(table)
-    taken = Counter(
+    counts = Counter(
         edge if edge in known else unlabelled.get((edge.source, edge.target), edge) for edge in path
     )
-    return [*table, *(edge for edge in taken if edge not in known)], taken
+    return [*table, *(edge for edge in counts if edge not in known)], counts
 
 
-def as_text(edges: Sequence[Edge], taken: Counter[Edge] | None = None) -> list[str]:
+def as_text(edges: Sequence[Edge], counts: Counter[Edge] | None = None) -> list[str]:
     """Return one block for each source, with its targets below it."""
     lines: list[str] = []
     for source in dict.fromkeys(edge.source for edge in edges):
@@ -69,7 +69,7 @@ def as_text(edges: Sequence[Edge], taken: Counter[Edge] | None = None) -> list[s
         for edge in targets:
             corner = "└─" if edge is targets[-1] else "├─"
             label = f"{clean_line(edge.label)} → " if edge.label else "→ "
-            times = f"  (taken {taken[edge]}×)" if taken and taken[edge] else ""
+            times = f"  (taken {counts[edge]}×)" if counts and counts[edge] else ""
             lines.append(f"{corner} {label}{_name(edge.target)}{times}")
     return lines
 
@@ -83,14 +83,14 @@ def as_path(path: Sequence[Edge]) -> str:
     )
 
 
-def as_mermaid(edges: Sequence[Edge], taken: Counter[Edge] | None = None) -> list[str]:
-    """Return a flowchart; edges that were taken are thick and say how often."""
+def as_mermaid(edges: Sequence[Edge], counts: Counter[Edge] | None = None) -> list[str]:
+    """Return a flowchart; taken edges are thick and labelled with their count."""
     names = list(dict.fromkeys(name for edge in edges for name in (edge.source, edge.target)))
     ids = {name: f"n{number}" for number, name in enumerate(names)}
     lines = ["flowchart TD"]
     lines += [f"    {ids[name]}{_shape(name)}" for name in names]
     for edge in edges:
-        count = taken[edge] if taken else 0
+        count = counts[edge] if counts else 0
         label = " ".join(word for word in (edge.label, f"{count}×" if count else "") if word)
         arrow = "==>" if count else "-->"
         lines.append(
@@ -110,7 +110,9 @@ def _shape(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Mermaid's own escapes: a label cannot end its quotes or start markup."""
+    """Return *text* with mermaid's escapes, so that a label cannot end its quotes or start
+    markup.
+    """
     safe = (
         clean_line(text)
         .replace("#", "#35;")

@@ -1,5 +1,5 @@
-"""The first line about a thread says what runs, as which version, behind which sandbox, and who
-answers for its roles and why.
+"""Header line of a thread: flow, version, sandbox, and the agents of its roles with the reason for
+each.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from uncaged_bundles.clean import clean_line
 
 
-def opening(start: Mapping[str, object]) -> str:
-    """Return the first line for a start record."""
+def header_line(start: Mapping[str, object]) -> str:
+    """Return the header line for a start record."""
     parts = [f"{start.get('name')}@{start.get('hash')}"]
     if start.get("sandbox"):
         parts.append(f"sandbox {start['sandbox']}")
-    if agents := agents_in_words(start.get("agents")):
+    if agents := describe_agents(start.get("agents")):
         parts.append(agents)
     imported = start.get("imported")
     if isinstance(imported, Mapping):
@@ -27,32 +27,32 @@ def opening(start: Mapping[str, object]) -> str:
     return clean_line(f"thread {start.get('threadId')}: {', '.join(parts)}")
 
 
-def agents_in_words(agents: object) -> str:
-    """Return who answers for the roles and why, the default first; nothing when no role has an
-    agent.
+def describe_agents(agents: object) -> str:
+    """Return the agents of the roles with their reasons, the default first; empty if no role has
+    one.
     """
     if not isinstance(agents, Mapping):
         return ""
     roles = agents.get("roles")
-    words = [f"agent {_agent(agents['default'])}"] if agents.get("default") else []
+    words = [f"agent {_describe_agent(agents['default'])}"] if agents.get("default") else []
     words += (
-        [f"{role} by {_agent(agent)}" for role, agent in roles.items()]
+        [f"{role} by {_describe_agent(agent)}" for role, agent in roles.items()]
         if isinstance(roles, Mapping)
         else []
     )
     return ", ".join(words)
 
 
-def _agent(agent: object) -> str:
+def _describe_agent(agent: object) -> str:
     if not isinstance(agent, Mapping):
         return str(agent)
     why = [str(agent[key]) for key in ("reason", "limits") if agent.get(key)]
-    name = " ".join([str(agent.get("name")), *_what(agent)])
+    name = " ".join([str(agent.get("name")), *_program_or_file(agent)])
     return f"{name} ({'; '.join(why)})" if why else name
 
 
-def _what(agent: Mapping[str, object]) -> Iterator[str]:
-    """The program or file that somebody gave instead of a name."""
+def _program_or_file(agent: Mapping[str, object]) -> Iterator[str]:
+    """Yield the program or file of an agent that was not chosen by name."""
     settings = agent.get("settings")
     if not isinstance(settings, Mapping) or agent.get("name") != agent.get("use"):
         return

@@ -1,5 +1,5 @@
-"""With `--json`, stdout holds JSON and nothing else: one document, or one object a line for what is
-followed.
+"""JSON on stdout for `--json`: one document, or one object per line while following. Nothing else
+goes to stdout.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ Document = Mapping[str, object] | list[Mapping[str, object]]
 
 
 def document(value: Document) -> None:
-    """Print the one document of a verb. ASCII only: nothing in it can steer a terminal, and nothing
-    in it is lost.
-    """
+    """Print the document of a verb, in ASCII: no character of it can steer a terminal."""
     _write(json.dumps(value, indent=2, default=_plain))
 
 
 def line(value: Mapping[str, object]) -> None:
-    """Print one object of a stream on its own line, at once."""
+    """Print one object of a stream on its own line and flush."""
     _write(json.dumps(value, separators=(",", ":"), default=_plain))
 
 

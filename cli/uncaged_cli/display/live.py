@@ -1,4 +1,4 @@
-"""On a terminal, finished steps scroll away as lines and the step in flight ticks below them."""
+"""Live view on a terminal: finished steps scroll up, the step in flight is updated below them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Record
 
 from .durations import spell
-from .header import opening
+from .header import header_line
 from .output import Piece, next_step
-from .plain import Heard, ending_lines, kept_line, row_pieces
-from .progress import SEPARATOR, Doing
-from .step_details import unfolded
+from .plain import FollowedRecord, ending_lines, row_pieces, skipped_line
+from .progress import SEPARATOR, EffectProgress
+from .step_details import step_details
 
 REFRESHES_PER_S = 8
 
 
 class LiveView:
-    """Lines on *console*, and one moving line for the effect that is being performed."""
+    """The live view on *console*, with one updated line for the effect in flight."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class LiveView:
     ) -> None:
         self._verbose = verbose
         self._console = console or Console(highlight=False, markup=False, emoji=False)
-        self._moving = MovingLine(now_ms)
+        self._line = ProgressLine(now_ms)
         self._live = Live(
-            self._moving, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S
+            self._line, console=self._console, transient=True, refresh_per_second=REFRESHES_PER_S
         )
 
     def __enter__(self) -> Self:
@@ -52,27 +52,27 @@ class LiveView:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._moving.step = None
+        self._line.step = None
         self._live.stop()
 
-    def opening(self, start: Record) -> None:
-        self._print([opening(start)])
+    def start(self, start: Record) -> None:
+        self._print([header_line(start)])
 
-    def kept(self, steps: int) -> None:
-        self._print([kept_line(steps)])
+    def skipped(self, steps: int) -> None:
+        self._print([skipped_line(steps)])
 
-    def heard(self, heard: Heard) -> None:
-        self._moving.step, self._moving.doing = heard.open, Doing()
-        if heard.row is not None:
-            self._print(row_pieces(heard.row, width=self._console.width))
-            for line in unfolded(heard.record) if self._verbose else ():
+    def record(self, followed: FollowedRecord) -> None:
+        self._line.step, self._line.progress = followed.open, EffectProgress()
+        if followed.row is not None:
+            self._print(row_pieces(followed.row, width=self._console.width))
+            for line in step_details(followed.record) if self._verbose else ():
                 self._print([line])
 
     def progress(self, body: Mapping[str, object]) -> None:
-        self._moving.doing.hear(body)
+        self._line.progress.add(body)
 
-    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
-        self._moving.step = None
+    def end(self, ending: Ending, thread: Mapping[str, object]) -> None:
+        self._line.step = None
         self._live.stop()
         for line in ending_lines(ending, thread):
             self._print(line)
@@ -89,14 +89,12 @@ class LiveView:
         self._console.print(line, soft_wrap=False)
 
 
-class MovingLine:
-    """The line of the step in flight: spinner, number, label, time so far, and what it says of
-    itself.
-    """
+class ProgressLine:
+    """The updated line of the step in flight: spinner, number, label, elapsed time, progress."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.step: OpenStep | None = None
-        self.doing = Doing()
+        self.progress = EffectProgress()
         self._now_ms = now_ms
         self._spinner = Spinner("dots", style="cyan")
 
@@ -106,13 +104,13 @@ class MovingLine:
             return
         attempt = f" (attempt {step.attempt})" if step.attempt > 1 else ""
         begun = f"{step.label}{attempt}  {spell_seconds(self._now_ms() - step.started_ms)}"
-        words = SEPARATOR.join(part for part in (begun, self.doing.line) if part)
+        words = SEPARATOR.join(part for part in (begun, self.progress.line) if part)
         self._spinner.update(text=Text(shorten(f"{step.seq}  {words}", options.max_width - 3)))
         yield self._spinner
 
 
 def spell_seconds(duration_ms: int) -> str:
-    """Whole seconds below a minute: tenths would flicker."""
+    """Format a duration; below a minute in whole seconds, since tenths would flicker."""
     return (
         f"{max(0, duration_ms) // 1000} s"
         if duration_ms < 60_000

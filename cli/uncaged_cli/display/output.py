@@ -1,5 +1,5 @@
-"""Whatever this command prints passes through here: cleaned first, coloured afterwards, results on
-stdout and the rest on stderr.
+"""Output on stdout and stderr. Text is stripped of control sequences first and coloured after that;
+results go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -43,29 +43,27 @@ STATUS_COLOURS = {
 
 
 def result(*pieces: Piece) -> None:
-    """Print one piece of what was asked for, on stdout."""
+    """Print one line of the result, on stdout."""
     write(sys.stdout, *pieces)
 
 
 def table(lines: Iterable[Iterable[Piece]]) -> None:
-    """Print lines of what was asked for at once, on stdout."""
+    """Print several lines of the result at once, on stdout."""
     write_lines(sys.stdout, lines)
 
 
 def note(*pieces: Piece) -> None:
-    """Print a hint, a warning or an error, on stderr."""
+    """Print a note, a warning or an error, on stderr."""
     write(sys.stderr, *pieces)
 
 
 def next_step(command: str) -> None:
-    """Name the next useful command, in the way in which this one was called."""
-    note(Styled("next: ", "bright_black"), callable_here(command))
+    """Print a suggested next command, on stderr."""
+    note(Styled("next: ", "bright_black"), runnable_command(command))
 
 
-def callable_here(command: str) -> str:
-    """Return *command* with the path of this program in place of its name, if a shell would not
-    find the name.
-    """
+def runnable_command(command: str) -> str:
+    """Return *command* with the path of this program if its name is not on PATH."""
     called = sys.argv[0]
     if (
         not command.startswith(PROGRAM + " ")
@@ -118,14 +116,12 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def text_width(stream: TextIO, *, full: bool = False) -> int | None:
-    """Return the columns to which long texts are shortened on *stream*, a pipe too; None for
-    *full*: not at all.
-    """
+    """Return the width to which long texts are shortened on *stream*; None if *full*."""
     return None if full else width_of(stream) or PIPE_COLUMNS
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the columns of the terminal behind *stream*; None when there is no terminal."""
+    """Return the width of the terminal behind *stream*; None if it is not a terminal."""
     if not is_terminal(stream):
         return None
     from shutil import get_terminal_size  # it brings every compression module

@@ -1,5 +1,5 @@
-"""A followed thread as plain lines: one line when something is finished, more on demand, nothing
-that moves.
+"""Plain view of a followed thread: one line per finished step, details on demand, nothing that
+moves.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Record, Row
 
 from .durations import spell
-from .header import opening
+from .header import header_line
 from .output import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
-from .progress import Doing, spell_usage
-from .step_details import unfolded
+from .progress import EffectProgress, spell_usage
+from .step_details import step_details
 
 MARK_COLOURS = {
     "done": "green",
@@ -32,20 +32,16 @@ TIME_COLUMNS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """The next record of a followed thread, the row that it completes, and the step that is open
-    after it.
-    """
+class FollowedRecord:
+    """A record of a followed thread, the row that it completes, and the step in flight after it."""
 
     record: Record
     row: Row | None
     open: OpenStep | None
 
 
-class View(Protocol):
-    """Shows a followed thread: its start record, what was kept from before, what is heard, and the
-    last words.
-    """
+class FollowView(Protocol):
+    """View of a followed thread: start record, number of skipped steps, records, progress, end."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -54,22 +50,22 @@ class View(Protocol):
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
-    def opening(self, start: Record) -> None: ...
-    def kept(self, steps: int) -> None: ...
-    def heard(self, heard: Heard) -> None: ...
+    def start(self, start: Record) -> None: ...
+    def skipped(self, steps: int) -> None: ...
+    def record(self, followed: FollowedRecord) -> None: ...
     def progress(self, body: Mapping[str, object]) -> None: ...
-    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None: ...
+    def end(self, ending: Ending, thread: Mapping[str, object]) -> None: ...
 
 
 class PlainView:
-    """Lines on *stream*."""
+    """The plain view on *stream*."""
 
     def __init__(self, stream: TextIO | None = None, *, verbose: bool = False) -> None:
         self._stream = stream or sys.stdout
         self._verbose = verbose
         self._open: OpenStep | None = None
-        self._doing = Doing()
-        self._told = ""
+        self._progress = EffectProgress()
+        self._shown = ""
 
     def __enter__(self) -> Self:
         return self
@@ -82,32 +78,30 @@ class PlainView:
     ) -> None:
         pass
 
-    def opening(self, start: Record) -> None:
-        write(self._stream, opening(start))
+    def start(self, start: Record) -> None:
+        write(self._stream, header_line(start))
 
-    def kept(self, steps: int) -> None:
-        write(self._stream, Styled(kept_line(steps), "bright_black"))
+    def skipped(self, steps: int) -> None:
+        write(self._stream, Styled(skipped_line(steps), "bright_black"))
 
-    def heard(self, heard: Heard) -> None:
-        self._open, self._doing = heard.open, Doing()
-        if heard.row is not None:
-            write(self._stream, *row_pieces(heard.row, width=text_width(self._stream)))
-            for line in unfolded(heard.record) if self._verbose else ():
+    def record(self, followed: FollowedRecord) -> None:
+        self._open, self._progress = followed.open, EffectProgress()
+        if followed.row is not None:
+            write(self._stream, *row_pieces(followed.row, width=text_width(self._stream)))
+            for line in step_details(followed.record) if self._verbose else ():
                 write(self._stream, line)
 
     def progress(self, body: Mapping[str, object]) -> None:
-        """Show what a step does, on demand and only if it is something else than before; a failed
-        try is always shown.
-        """
-        self._doing.hear(body)
-        work = self._doing.work
+        """Print the progress of a step if it changed: with `verbose`, or for a failed attempt."""
+        self._progress.add(body)
+        work = self._progress.work
         if (
             (self._verbose or "try" in body)
             and self._open is not None
             and work
-            and work != self._told
+            and work != self._shown
         ):
-            self._told = work
+            self._shown = work
             label = self._open.label + " " * (LABEL_COLUMNS - columns(self._open.label))
             write(
                 self._stream,
@@ -115,7 +109,7 @@ class PlainView:
                 Styled(f"{label}  {'…':>{TIME_COLUMNS}}  {work}", "bright_black"),
             )
 
-    def ending(self, ending: Ending, thread: Mapping[str, object]) -> None:
+    def end(self, ending: Ending, thread: Mapping[str, object]) -> None:
         for line in ending_lines(ending, thread):
             write(self._stream, *line)
         for command in ending.commands:
@@ -123,7 +117,7 @@ class PlainView:
 
 
 def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
-    """Return one line: number, label, time, detail, who answered."""
+    """Return one line: number, label, duration, detail, agent."""
     label = row.label + " " * (LABEL_COLUMNS - columns(row.label))
     took = spell(row.duration_ms) if row.duration_ms is not None else ""
     head = f"{row.seq:>4}  "
@@ -141,9 +135,7 @@ def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
 
 
 def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piece]]:
-    """Return the last words: status, time, message, then what was used up and the branch, if there
-    are any.
-    """
+    """Return the closing lines: status, duration, message, usage and branch."""
     took = thread.get("tookMs")
     word = Styled(ending.word, STATUS_COLOURS.get(ending.word, "yellow"))
     head: list[Piece] = [word, f" after {spell(took)}" if isinstance(took, int) else ""]
@@ -156,5 +148,5 @@ def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piec
     return lines
 
 
-def kept_line(steps: int) -> str:
+def skipped_line(steps: int) -> str:
     return f"      {steps} step{'' if steps == 1 else 's'} before this"

@@ -1,6 +1,4 @@
-"""What an effect says of itself while it is performed is one line: what it has used up, its tool
-and file, and its last words.
-"""
+"""One-line progress of an effect in flight: usage, tool and file, last message."""
 
 from __future__ import annotations
 
@@ -12,48 +10,47 @@ from uncaged_bundles.clean import clean_line
 from .costs import money
 
 SEPARATOR = " · "
-WORDS = ("message", "text", "line")
-"""Under these names handlers report words, the first that is there counts."""
+MESSAGE_KEYS = ("message", "text", "line")
+"""Keys under which handlers report a message; the first one present is used."""
 
 FENCE = re.compile(r"^```\w*$")
 
 
-class Doing:
-    """What is known of the effect in flight; each report adds to it, or takes the place of what it
-    said before.
-    """
+class EffectProgress:
+    """The progress of the effect in flight. Each report adds fields or replaces earlier values."""
 
     def __init__(self) -> None:
-        self._known: dict[str, object] = {}
+        self._fields: dict[str, object] = {}
 
-    def hear(self, report: Mapping[str, object]) -> None:
-        words = next((report[name] for name in WORDS if report.get(name)), None)
-        self._known.update(
+    def add(self, report: Mapping[str, object]) -> None:
+        """Merge a report into the progress; a new tool without a file clears the file."""
+        message = next((report[name] for name in MESSAGE_KEYS if report.get(name)), None)
+        self._fields.update(
             {name: report[name] for name in ("tool", "file", "usage") if report.get(name)}
         )
         if report.get("tool") and not report.get("file"):
-            self._known.pop("file", None)
-        if words is not None:
-            self._known["words"] = words
+            self._fields.pop("file", None)
+        if message is not None:
+            self._fields["message"] = message
 
     @property
     def work(self) -> str:
-        """Tool, file and last words."""
-        tool, file = (clean_line(str(self._known.get(name, ""))) for name in ("tool", "file"))
-        handling = tool if tool.endswith(file) else f"{tool} {file}".strip()
-        words = FENCE.sub("", clean_line(str(self._known.get("words", ""))))
-        return SEPARATOR.join(part for part in (handling, words) if part)
+        """Return tool, file and last message."""
+        tool, file = (clean_line(str(self._fields.get(name, ""))) for name in ("tool", "file"))
+        action = tool if tool.endswith(file) else f"{tool} {file}".strip()
+        message = FENCE.sub("", clean_line(str(self._fields.get("message", ""))))
+        return SEPARATOR.join(part for part in (action, message) if part)
 
     @property
     def line(self) -> str:
-        """All of it; what is cut off at the end of a terminal's line is the words."""
+        """Return usage, tool, file and last message; a narrow terminal cuts the message first."""
         return SEPARATOR.join(
-            part for part in (spell_usage(self._known.get("usage")), self.work) if part
+            part for part in (spell_usage(self._fields.get("usage")), self.work) if part
         )
 
 
 def spell_usage(usage: object) -> str:
-    """``1,230 tokens, $0.012``; nothing where nothing is known."""
+    """Format usage as ``1,230 tokens, $0.012``; empty if nothing was reported."""
     if not isinstance(usage, Mapping):
         return ""
     tokens = sum(

@@ -1,4 +1,4 @@
-"""Sizes are shown as a person would say them."""
+"""Sizes in bytes as text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A step that is shown as one line can be unfolded: what was said, word for word, the data, and
-what it used up.
-"""
+"""Details of one step: the answer word for word, its data, and its usage."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ from .progress import spell_usage
 INDENT = " " * 8
 
 
-def unfolded(record: Record) -> Iterator[str]:
-    """Yield the lines behind a record's row; none where the row says it all."""
+def step_details(record: Record) -> Iterator[str]:
+    """Yield the details of a record; nothing if its row already shows everything."""
     if "control" in record:
         return  # the `answer` of a wait is no text: it says what kind is wanted
     meta = record.get("meta")
     for text in (record.get("content"), record.get("answer")):
-        if isinstance(text, str) and not (isinstance(meta, Mapping) and says(text, meta)):
+        if isinstance(text, str) and not (isinstance(meta, Mapping) and is_same_json(text, meta)):
             yield from (f"{INDENT}{line}" for line in text.splitlines())
     if isinstance(meta, Mapping) and meta:
         yield from (
@@ -30,20 +28,20 @@ def unfolded(record: Record) -> Iterator[str]:
         )
     error = record.get("error")
     holder = error if isinstance(error, Mapping) else record
-    if used := spell_use(holder.get("usage")):
+    if used := spell_step_usage(holder.get("usage")):
         yield f"{INDENT}used: {used}"
 
 
-def says(text: str, meta: Mapping[str, object]) -> bool:
-    """Whether a text is its data and nothing else."""
+def is_same_json(text: str, meta: Mapping[str, object]) -> bool:
+    """Check whether *text* is the JSON of *meta* and nothing else."""
     try:
         return bool(json.loads(text) == meta)
     except ValueError:
         return False
 
 
-def spell_use(usage: object) -> str:
-    """Tokens, money, turns and time of one step."""
+def spell_step_usage(usage: object) -> str:
+    """Format the tokens, cost, turns, duration and model of one step."""
     if not isinstance(usage, Mapping):
         return ""
     turns, seconds, model = usage.get("turns"), usage.get("seconds"), usage.get("model")

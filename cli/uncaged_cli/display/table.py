@@ -1,5 +1,5 @@
-"""A table fits the terminal it is shown on: the last column gives way first, and a very narrow
-terminal gets blocks instead.
+"""Tables that fit the terminal: the last column is cut first; a very narrow terminal gets one block
+per row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def render(
     Args:
         headers: one word for each column; the last column holds free text.
         rows: cells in the order of *headers*.
-        width: columns of the terminal; None means that nothing is cut.
+        width: columns of the terminal; None to cut nothing.
     """
     cleaned: dict[str, str] = {}
     cells: list[list[Piece]] = [[_one_line(cell, cleaned) for cell in row] for row in rows]
@@ -46,9 +46,7 @@ def render(
 
 
 def unique_prefixes(names: Sequence[str], *, minimum: int) -> dict[str, str]:
-    """Return for each of *names* its shortest beginning that no other has, at least *minimum*
-    long.
-    """
+    """Return the shortest unique prefix of each name, at least *minimum* characters long."""
     ordered = sorted(set(names))
     shared = [0, *(_shared(one, two) for one, two in itertools.pairwise(ordered)), 0]
     return {
@@ -58,7 +56,9 @@ def unique_prefixes(names: Sequence[str], *, minimum: int) -> dict[str, str]:
 
 
 def _join(cells: Sequence[Piece], sizes: Sequence[int]) -> list[Piece]:
-    """One line; cells without a colour become one piece, which is cleaned and painted in one go."""
+    """Join a line; cells without a colour become one piece, which is cleaned and painted at
+    once.
+    """
     plain_cells = [cell for cell in cells if isinstance(cell, str)]
     if len(plain_cells) == len(cells) and "".join(plain_cells).isascii():
         text = GAP.join(map(str.ljust, plain_cells, sizes)).rstrip()
@@ -89,9 +89,7 @@ def _block(headers: Sequence[str], cells: Sequence[Piece], width: int) -> list[l
 
 
 def _one_line(cell: Piece, cleaned: dict[str, str]) -> Piece:
-    """The cell in one line; what is cleaned already is looked up, since columns repeat
-    themselves.
-    """
+    """Return the cell in one line; repeated texts are cleaned once."""
     if not isinstance(cell, str):
         return Styled(clean_line(cell.text), cell.colour)
     found = cleaned.get(cell)

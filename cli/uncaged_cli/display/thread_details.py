@@ -1,6 +1,4 @@
-"""A thread at rest is shown from top to bottom: what was asked, by whom it was answered, step by
-step, what it came to.
-"""
+"""Details of a thread that is not followed: header, status, prompt, steps, result."""
 
 from __future__ import annotations
 
@@ -15,10 +13,10 @@ from uncaged_engine.threads.story import Story
 
 from .costs import spell_spent
 from .durations import clock_time
-from .header import opening
+from .header import header_line
 from .output import Piece, Styled, status, text_width
 from .plain import ending_lines, row_pieces
-from .step_details import unfolded
+from .step_details import step_details
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
@@ -27,14 +25,17 @@ PROMPT_COLUMNS = 300
 COMMIT_CHARACTERS = 12
 
 
-def portrait(
-    view: ThreadView, last: Ending, *, full: bool, worktree: Path | None = None
+def thread_lines(
+    view: ThreadView, ending: Ending, *, full: bool, worktree: Path | None = None
 ) -> Iterator[list[Piece]]:
-    """Yield the lines that show a thread. full: prompt and answers whole. worktree: where its files
-    are, if there are any.
+    """Yield the lines that show a thread.
+
+    Args:
+        full: show prompt and answers whole.
+        worktree: the directory of its files, if there is one.
     """
     summary, width = view.summary, text_width(sys.stdout, full=full)
-    yield [opening(view.start)]
+    yield [header_line(view.start)]
     yield [
         "status ",
         status(summary.status),
@@ -51,8 +52,8 @@ def portrait(
         if row is not None:
             yield row_pieces(row, width=width)
             if full:
-                for unfolded_line in unfolded(record):
-                    yield [unfolded_line]
+                for detail_line in step_details(record):
+                    yield [detail_line]
     if story.open is not None and summary.status == "running":
         yield [Styled(f"{story.open.seq:>4}  {story.open.label}  in progress", "cyan")]
     if used := spell_spent(view.spent):
@@ -62,7 +63,7 @@ def portrait(
     if summary.problem:
         yield [Styled("problem: ", "red"), summary.problem]
     if summary.status != "running":
-        yield from ending_lines(last, {})
+        yield from ending_lines(ending, {})
 
 
 def _prompt(start: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Two threads are laid side by side: how far they went together, and what each did after that."""
+"""Comparison of two threads: the steps that they have in common, and the rest side by side."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .output import Styled, result
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
 
-OWN = frozenset(("timestamp", "usage", "snapshot"))
-"""What two threads that went the same way may still have different."""
+VOLATILE_KEYS = frozenset(("timestamp", "usage", "snapshot"))
+"""Keys that may differ between two equal steps."""
 SHOWN_COLUMNS = 200
 
 
-def show_futures(left: ThreadView, right: ThreadView, *, as_json: bool) -> None:
-    """Print where two threads part and how each went on."""
-    ours, theirs = steps_of(left), steps_of(right)
-    together = alike(ours, theirs)
+def show_thread_diff(left: ThreadView, right: ThreadView, *, as_json: bool) -> None:
+    """Print the number of equal steps, then the remaining steps of both threads."""
+    left_steps, right_steps = steps_of(left), steps_of(right)
+    together = common_steps(left_steps, right_steps)
     ids = (left.summary.thread_id, right.summary.thread_id)
     if as_json:
         futures = {
             one: [row.detail for _, row in steps[together:]]
-            for one, steps in zip(ids, (ours, theirs), strict=True)
+            for one, steps in zip(ids, (left_steps, right_steps), strict=True)
         }
         json_output.document(
             {
@@ -38,23 +38,23 @@ def show_futures(left: ThreadView, right: ThreadView, *, as_json: bool) -> None:
             }
         )
         return
-    apart = together < max(len(ours), len(theirs))
+    apart = together < max(len(left_steps), len(right_steps))
     result(f"{together} step{'' if together == 1 else 's'} alike{', then:' if apart else ''}")
     for number, (mine, other) in enumerate(
-        zip_longest(ours[together:], theirs[together:]), start=together + 1
+        zip_longest(left_steps[together:], right_steps[together:]), start=together + 1
     ):
         for thread_id, one in zip(ids, (mine, other), strict=True):
-            said = "-" if one is None else f"{one[1].label}: {one[1].detail}"
-            result(f"{number:>4}  ", Styled(thread_id, "cyan"), f"  {shorten(said, SHOWN_COLUMNS)}")
+            text = "-" if one is None else f"{one[1].label}: {one[1].detail}"
+            result(f"{number:>4}  ", Styled(thread_id, "cyan"), f"  {shorten(text, SHOWN_COLUMNS)}")
     for view in (left, right):
-        said = f"{view.summary.status} {shorten(view.summary.message, SHOWN_COLUMNS)}"
+        text = f"{view.summary.status} {shorten(view.summary.message, SHOWN_COLUMNS)}"
         result(
-            "end   " if view.end else "now   ", Styled(view.summary.thread_id, "cyan"), f"  {said}"
+            "end   " if view.end else "now   ", Styled(view.summary.thread_id, "cyan"), f"  {text}"
         )
 
 
 def steps_of(view: ThreadView) -> list[tuple[Mapping[str, object], Row]]:
-    """Each finished step, as record and as row."""
+    """Return each finished step as record and row."""
     story = Story()
     found: list[tuple[Mapping[str, object], Row]] = []
     for record in view.records:
@@ -65,16 +65,19 @@ def steps_of(view: ThreadView) -> list[tuple[Mapping[str, object], Row]]:
             and "sub" not in record
             and row.mark in ("done", "failed")
         ):
-            found.append(({key: value for key, value in record.items() if key not in OWN}, row))
+            found.append(
+                ({key: value for key, value in record.items() if key not in VOLATILE_KEYS}, row)
+            )
     return found
 
 
-def alike(
-    ours: list[tuple[Mapping[str, object], Row]], theirs: list[tuple[Mapping[str, object], Row]]
+def common_steps(
+    left_steps: list[tuple[Mapping[str, object], Row]],
+    right_steps: list[tuple[Mapping[str, object], Row]],
 ) -> int:
-    """How many steps from the first are the same."""
-    pairs = zip(ours, theirs, strict=False)
+    """Return the number of equal steps from the start."""
+    pairs = zip(left_steps, right_steps, strict=False)
     return next(
         (number for number, (mine, other) in enumerate(pairs) if mine[0] != other[0]),
-        min(len(ours), len(theirs)),
+        min(len(left_steps), len(right_steps)),
     )

@@ -1,6 +1,4 @@
-"""Threads are listed as a table whose ids can be typed back, shortened only where the terminal is
-narrow.
-"""
+"""Table of threads. Ids can be typed back; they are shortened only on a narrow terminal."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ SHORTEST_ID = 10
 def short_ids(
     store: Store, threads: Sequence[ThreadSummary], *, width: int | None
 ) -> Mapping[str, str]:
-    """Return for each of *threads* its shortest beginning that no other in the store has; nothing
-    where the terminal has room.
+    """Return the shortest unique prefix of each thread id, or nothing if the terminal is wide
+    enough.
     """
     if width is None or width >= WIDE_COLUMNS:
         return {}
@@ -38,10 +36,10 @@ def short_ids(
     )
 
 
-def listing(
+def thread_table(
     threads: Sequence[ThreadSummary], shown: Mapping[str, str], *, now_ms: int, width: int | None
 ) -> list[list[Piece]]:
-    """Return the table's lines. shown: how an id is shortened."""
+    """Return the table's lines; *shown* has the shortened ids."""
     if not threads:
         return []
     counted = any(spell_spent(thread.spent) for thread in threads)

@@ -1,5 +1,5 @@
-"""Two versions are compared in the order in which a person should worry: policy, roles, schemas,
-graph, source.
+"""Comparison of two versions of a flow, most important first: policy, roles, schemas, graph,
+source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .graph import as_text, edges_of_table
 from .output import Piece, Styled
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-BACKWARDS = (
+REVERSED = (
     (re.compile(r" now also (.*) \(was .*\)$"), r" no longer \1"),
     (
         re.compile(r" is now set to (.*) \(was left to the default\)$"),
@@ -36,7 +36,7 @@ PROMPTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """What differs under one heading: lines that begin with ``+``, ``-``, ``@`` or a space."""
+    """The differences under one heading: lines that begin with ``+``, ``-``, ``@`` or a space."""
 
     title: str
     lines: tuple[str, ...]
@@ -73,15 +73,13 @@ def _policy(old: Bundle, new: Bundle) -> tuple[str, ...]:
     lost = widening(new.descriptor.policy, old.descriptor.policy, KNOWN)
     return (
         *(f"+ {sentence}" for sentence in gained),
-        *(f"- {backwards(sentence)}" for sentence in lost),
+        *(f"- {reversed_sentence(sentence)}" for sentence in lost),
     )
 
 
-def backwards(sentence: str) -> str:
-    """Return what a sentence about more rights says when the time runs the other way, and they are
-    fewer.
-    """
-    for pattern, words in BACKWARDS:
+def reversed_sentence(sentence: str) -> str:
+    """Return a sentence about gained rights, reworded for the same rights being lost."""
+    for pattern, words in REVERSED:
         turned = pattern.sub(words, sentence)
         if turned != sentence:
             return turned

@@ -7,7 +7,7 @@ from uncaged_bundles.errors import RefusedError, UsageError
 
 from ..display import json_output
 from ..display.output import Styled, result
-from ..display.thread_diff import show_futures
+from ..display.thread_diff import show_thread_diff
 from ..inputs.arguments import complete_flows, flow_argument, json_option
 from ..inputs.versions import entry_of, load_version
 from ..runtime import open_engine
@@ -35,7 +35,7 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
     if of_threads:
         if other is None:
             raise UsageError("--threads needs two threads")
-        show_futures(engine.thread(flow), engine.thread(other), as_json=as_json)
+        show_thread_diff(engine.thread(flow), engine.thread(other), as_json=as_json)
         return
     if other is None:
         entry = entry_of(engine.registry, flow)

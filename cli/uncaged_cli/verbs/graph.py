@@ -61,9 +61,9 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
     descriptor = engine.bundle(bundle_hash).descriptor
     table = descriptor.graph
     declared = edges_of_table(table) if table else []
-    edges, taken = merge(declared, path) if thread is not None else (declared, Counter[Edge]())
+    edges, counts = merge(declared, path) if thread is not None else (declared, Counter[Edge]())
     if not declared and thread is None:
-        edges, taken = merge([], _edges_of_threads(engine, bundle_hash))
+        edges, counts = merge([], _edges_of_threads(engine, bundle_hash))
     if as_json:
         json_output.document(
             {
@@ -74,7 +74,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
                         "from": edge.source,
                         "status": edge.label,
                         "to": edge.target,
-                        "taken": taken[edge],
+                        "taken": counts[edge],
                     }
                     for edge in edges
                 ],
@@ -94,7 +94,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         note("a function decides here: these are the edges that threads took")
     if thread is not None and form == "text":
         result(as_path(path))
-    for line in as_mermaid(edges, taken) if form == "mermaid" else as_text(edges, taken):
+    for line in as_mermaid(edges, counts) if form == "mermaid" else as_text(edges, counts):
         result(line)
 
 

@@ -15,7 +15,7 @@ from ..display import json_output
 from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import follow, summary_of
 from ..display.output import next_step, note, result
-from ..display.thread_details import portrait
+from ..display.thread_details import thread_lines
 from ..inputs.arguments import (
     complete_threads,
     json_option,
@@ -89,7 +89,9 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
             view, engine.store, Path.cwd(), is_merged=is_merged(engine.store, view, os.environ)
         )
     worktree = engine.store.work / view.summary.thread_id
-    for line in portrait(view, last, full=full, worktree=worktree if worktree.is_dir() else None):
+    for line in thread_lines(
+        view, last, full=full, worktree=worktree if worktree.is_dir() else None
+    ):
         result(*line)
     for next_command in last.commands:
         if not (full and next_command.endswith(" --full")):  # that is what they look at

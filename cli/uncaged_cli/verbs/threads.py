@@ -11,7 +11,7 @@ from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 
 from ..display import json_output
 from ..display.output import next_step, note, result, text_width, width_of
-from ..display.thread_list import listing, short_ids, summary_document
+from ..display.thread_list import short_ids, summary_document, thread_table
 from ..inputs.arguments import complete_flows, full_option, json_option
 from ..runtime import now_ms, open_engine
 
@@ -52,7 +52,7 @@ def command(
         note(f"no threads with status {' or '.join(statuses)}" if statuses else "no threads")
         next_step("uncaged-workflow run FLOW --prompt TEXT")
     width = text_width(sys.stdout, full=full)
-    for line in listing(
+    for line in thread_table(
         threads,
         short_ids(engine.store, threads, width=width_of(sys.stdout)),
         now_ms=now_ms(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_cli.display.follow import stopped
+from uncaged_cli.display.follow import with_final_status
 from uncaged_engine.api import ThreadSummary, ThreadView
 from uncaged_engine.state.states import State
 
@@ -27,7 +27,7 @@ def test_an_interruption_is_shown_as_the_follower_was_told_of_it() -> None:
     """
     end = {"end": "completed", "result": {"success": True}}
     view = ThreadView(summary=summary("completed", 1), start={}, records=[], end=end)
-    shown = stopped(
+    shown = with_final_status(
         view, {"status": "interrupted", "message": "/disk: the flush failed", "steps": 0}
     )
     assert (shown.summary.status, shown.summary.message, shown.end) == (
@@ -35,4 +35,4 @@ def test_an_interruption_is_shown_as_the_follower_was_told_of_it() -> None:
         "/disk: the flush failed",
         None,
     )
-    assert stopped(view, {"status": "completed", "message": "", "steps": 0}) is view
+    assert with_final_status(view, {"status": "completed", "message": "", "steps": 0}) is view

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_cli.display.header import agents_in_words, opening
+from uncaged_cli.display.header import describe_agents, header_line
 
 START = {"threadId": "01T", "name": "solve-issue", "hash": "C9NMV6V2TQT81", "sandbox": "bubblewrap"}
 
@@ -19,16 +19,16 @@ def test_the_first_line_says_what_runs_where_and_by_whom() -> None:
         },
         "roles": {},
     }
-    assert opening({**START, "agents": agents}) == (
+    assert header_line({**START, "agents": agents}) == (
         "thread 01T: solve-issue@C9NMV6V2TQT81, sandbox bubblewrap, agent repair (no key and no coding agent found)"
     )
 
 
 def test_a_fork_says_where_it_came_from() -> None:
     """The source thread and the step stand in the line."""
-    line = opening({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X"}})
+    line = header_line({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X"}})
     assert line.endswith("sandbox bubblewrap, fork of 01S at step 2")
-    line = opening(
+    line = header_line(
         {**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X", "instead": True}}
     )
     assert line.endswith("fork of 01S at step 2, its outcome replaced")
@@ -84,9 +84,9 @@ def test_a_fork_says_where_it_came_from() -> None:
 )
 def test_agents_are_named_default_first(agents: object, words: str) -> None:
     """A flow without agents says nothing about them."""
-    assert agents_in_words(agents) == words
+    assert describe_agents(agents) == words
 
 
 def test_a_start_record_cannot_steer_the_terminal() -> None:
     """The line comes from a journal, so it is cleaned."""
-    assert "\x1b" not in opening({**START, "name": "x\x1b[2J\ny"})
+    assert "\x1b" not in header_line({**START, "name": "x\x1b[2J\ny"})

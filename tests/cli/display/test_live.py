@@ -6,9 +6,9 @@ import io
 
 import pytest
 from rich.console import Console
-from uncaged_cli.display.live import LiveView, MovingLine, spell_seconds
-from uncaged_cli.display.plain import Heard
-from uncaged_cli.display.progress import Doing
+from uncaged_cli.display.live import LiveView, ProgressLine, spell_seconds
+from uncaged_cli.display.plain import FollowedRecord
+from uncaged_cli.display.progress import EffectProgress
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Row
 
@@ -33,11 +33,11 @@ def written(view_console: Console) -> str:
 
 def test_the_moving_line_says_what_is_in_flight_and_for_how_long() -> None:
     """Number, label, seconds, the last word of progress; it never takes more than one line."""
-    moving = MovingLine(lambda: 43_500)
-    moving.step = STEP
-    moving.doing.hear({"text": "tried 14 candidates " * 9})
+    progress = ProgressLine(lambda: 43_500)
+    progress.step = STEP
+    progress.progress.add({"text": "tried 14 candidates " * 9})
     target = console(50, colour=False)
-    target.print(moving)
+    target.print(progress)
     line = written(target)
     assert "2 coder 42 s · tried 14 candidates" in line
     assert line.count("\n") == 1
@@ -45,12 +45,12 @@ def test_the_moving_line_says_what_is_in_flight_and_for_how_long() -> None:
 
 def test_an_attempt_is_named() -> None:
     """From the second attempt on, the line says which."""
-    moving = MovingLine(lambda: 1_000)
-    moving.step = OpenStep(
+    progress = ProgressLine(lambda: 1_000)
+    progress.step = OpenStep(
         seq=2, label="coder", kind="role", body=None, started_ms=1_000, attempt=2
     )
     target = console(colour=False)
-    target.print(moving)
+    target.print(progress)
     assert "coder (attempt 2) 0 s" in written(target)
 
 
@@ -67,7 +67,7 @@ def test_rich_markup_in_an_answer_is_text() -> None:
             duration_ms=None,
             by="",
         )
-        view.heard(Heard(record={}, row=row, open=None))
+        view.record(FollowedRecord(record={}, row=row, open=None))
     assert "[link=http://bad]y[/link]" in written(target)
     assert "]0;t" not in written(target)
 
@@ -78,10 +78,10 @@ def test_the_view_ends_with_the_last_words_and_a_quiet_terminal(
     """After the ending the cursor is shown again and nothing moves."""
     target = console()
     with LiveView(target, now_ms=lambda: 5_000) as view:
-        view.opening({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "bubblewrap"})
-        view.heard(Heard(record={}, row=None, open=STEP))
+        view.start({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "bubblewrap"})
+        view.record(FollowedRecord(record={}, row=None, open=STEP))
         view.progress({"message": "working"})
-        view.ending(
+        view.end(
             Ending(
                 word="limit", exit_code=6, message="10 rounds", branch=None, commands=("resume",)
             ),
@@ -110,7 +110,7 @@ def test_the_work_in_flight_is_seen() -> None:
     """
     target = console(120, colour=False)
     view = LiveView(target, now_ms=lambda: 43_500)
-    view.heard(Heard(record={}, row=None, open=STEP))
+    view.record(FollowedRecord(record={}, row=None, open=STEP))
     view.progress(
         {
             "tool": "edit",
@@ -119,11 +119,11 @@ def test_the_work_in_flight_is_seen() -> None:
         }
     )
     view.progress({"text": "now the \x1b[2J tests"})
-    target.print(view._moving)
+    target.print(view._line)
     view.progress({"tool": "run", "text": "pytest"})
-    target.print(view._moving)
-    view.heard(Heard(record={}, row=None, open=STEP))
-    target.print(view._moving)
+    target.print(view._line)
+    view.record(FollowedRecord(record={}, row=None, open=STEP))
+    target.print(view._line)
     assert [line.partition("coder ")[2].rstrip() for line in written(target).splitlines()] == [
         "42 s · 1,230 tokens, $0.0125 · edit add.py · now the tests",
         "42 s · 1,230 tokens, $0.0125 · run · pytest",
@@ -144,9 +144,9 @@ def test_the_work_in_flight_is_seen() -> None:
 )
 def test_what_says_nothing_is_left_out(report: dict[str, object], line: str) -> None:
     """A file that the tool's words name already, and the fence before the data."""
-    doing = Doing()
-    doing.hear(report)
-    assert doing.line == line
+    progress = EffectProgress()
+    progress.add(report)
+    assert progress.line == line
 
 
 def test_verbose_unfolds_a_finished_step() -> None:
@@ -155,5 +155,7 @@ def test_verbose_unfolds_a_finished_step() -> None:
     for verbose in (False, True):
         target = console(colour=False)
         with LiveView(target, verbose=verbose, now_ms=lambda: 0) as view:
-            view.heard(Heard(record={"content": "All is \x1b[2Jwell."}, row=row, open=None))
+            view.record(
+                FollowedRecord(record={"content": "All is \x1b[2Jwell."}, row=row, open=None)
+            )
         assert ("All is well." in written(target)) is verbose

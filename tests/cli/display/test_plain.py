@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from uncaged_bundles.clean import columns
 from uncaged_cli.display.output import Piece
-from uncaged_cli.display.plain import Heard, PlainView, row_pieces
-from uncaged_cli.display.step_details import unfolded
+from uncaged_cli.display.plain import FollowedRecord, PlainView, row_pieces
+from uncaged_cli.display.step_details import step_details
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.story import OpenStep, Row
 
@@ -59,11 +59,11 @@ def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]
     """One line for the thread, one for each row, the last words, and the next command on stderr."""
     stream = io.StringIO()
     with PlainView(stream) as view:
-        view.opening({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "landlock"})
-        view.heard(Heard(record={}, row=None, open=None))
+        view.start({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "landlock"})
+        view.record(FollowedRecord(record={}, row=None, open=None))
         view.progress({"message": "tried 14"})
-        view.heard(Heard(record={}, row=ROW, open=None))
-        view.ending(ENDING, {"tookMs": 9_000})
+        view.record(FollowedRecord(record={}, row=ROW, open=None))
+        view.end(ENDING, {"tookMs": 9_000})
     lines = stream.getvalue().splitlines()
     assert len(lines) == 4
     assert lines[2:] == ["completed after 9.0 s: fixed", "branch: uncaged/x"]
@@ -78,11 +78,11 @@ def test_a_failed_try_is_shown_as_it_happens() -> None:
     stream = io.StringIO()
     step = OpenStep(seq=2, label="llm", kind="llm", body=None, started_ms=0)
     with PlainView(stream) as view:
-        view.heard(Heard(record={}, row=None, open=step))
+        view.record(FollowedRecord(record={}, row=None, open=step))
         view.progress(
             {"text": "http://127.0.0.1:1 answered 503: busy; try 2 of 4 in 0.5 s", "try": 2}
         )
-        view.ending(replace(ENDING, details=("ValueError at line 7", "     7 | raise")), {})
+        view.end(replace(ENDING, details=("ValueError at line 7", "     7 | raise")), {})
     lines = stream.getvalue().splitlines()
     assert lines[0].split()[:3] == ["2", "llm", "…"]
     assert lines[0].endswith("answered 503: busy; try 2 of 4 in 0.5 s")
@@ -108,7 +108,7 @@ def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
         },
     }
     with PlainView(stream, verbose=True) as view:
-        view.heard(Heard(record={}, row=None, open=step))
+        view.record(FollowedRecord(record={}, row=None, open=step))
         for report in (
             {"tool": "edit", "file": "a.py"},
             {"usage": {"inputTokens": 5}},
@@ -116,8 +116,8 @@ def test_verbose_says_what_is_done_and_unfolds_what_was() -> None:
             {"text": "hm"},
         ):
             view.progress(report)
-        view.heard(Heard(record=record, row=ROW, open=None))
-        view.ending(ENDING, {"used": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5}})
+        view.record(FollowedRecord(record=record, row=ROW, open=None))
+        view.end(ENDING, {"used": {"inputTokens": 10, "outputTokens": 2, "cost": 0.5}})
     lines = [line.strip() for line in stream.getvalue().splitlines()]
     assert [line.split()[-3:] for line in lines[:2]] == [["…", "edit", "a.py"], ["a.py", "·", "hm"]]
     assert lines[3:9] == [
@@ -153,4 +153,4 @@ def test_a_row_that_says_it_all_has_nothing_behind_it(
     record: dict[str, object], lines: list[str]
 ) -> None:
     """An unusable answer is shown whole, a failure with what it cost."""
-    assert [line.strip() for line in unfolded(record)] == lines
+    assert [line.strip() for line in step_details(record)] == lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from uncaged_bundles.policy import Policy, widening
-from uncaged_cli.display.version_diff import backwards
+from uncaged_cli.display.version_diff import reversed_sentence
 
 
 def policy(**limits: object) -> Policy:
@@ -24,9 +24,9 @@ def test_what_a_version_may_no_longer_do_is_said_from_before_to_after(
     before: Policy, after: Policy, lost: str
 ) -> None:
     """Never as if the old version came after the new one."""
-    assert lost in [backwards(sentence) for sentence in widening(after, before)]
+    assert lost in [reversed_sentence(sentence) for sentence in widening(after, before)]
 
 
 def test_an_effect_that_is_gone_is_named_as_it_was() -> None:
     """A sentence without a direction stays as it is."""
-    assert backwards("sleep: may wait") == "sleep: may wait"
+    assert reversed_sentence("sleep: may wait") == "sleep: may wait"
