@@ -12,8 +12,8 @@ import click
 
 from ..display import json_output
 from ..display.output import next_step, note, result
-from ..inputs.arguments import accept_option, json_option
 from ..inputs.consent import asker
+from ..inputs.options import accept_option, json_option
 from ..inputs.sources import FlowSource, bundle_source, in_file
 from ..replay_check import show_check
 from ..runtime import open_engine

@@ -13,7 +13,7 @@ from uncaged_bundles.errors import UncagedError
 from ..display import json_output
 from ..display.output import Piece, Styled, result, table, text_width
 from ..display.table import render
-from ..inputs.arguments import json_option
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

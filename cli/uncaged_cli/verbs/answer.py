@@ -14,9 +14,9 @@ from uncaged_bundles.errors import UsageError
 from ..display import json_output
 from ..display.follow import follow
 from ..display.output import is_terminal, note, result
-from ..inputs.arguments import detach_option, json_option, thread_argument, verbose_option
 from ..inputs.files import read_text
 from ..inputs.form import blank, edit, fill
+from ..inputs.options import detach_option, json_option, thread_argument, verbose_option
 from ..inputs.parameters import parse_value
 from ..runtime import open_engine
 

@@ -9,7 +9,8 @@ from ..display import json_output
 from ..display.durations import parse_age
 from ..display.output import note, result
 from ..display.sizes import spell_bytes
-from ..inputs.arguments import complete_threads, json_option
+from ..inputs.completion import complete_threads
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 

@@ -11,7 +11,7 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.output import is_terminal, next_step, note, result
-from ..inputs.arguments import json_option
+from ..inputs.options import json_option
 from ..inputs.sources import bundle_source, in_file
 
 

@@ -8,7 +8,7 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.output import PROGRAM
-from ..inputs.arguments import json_option
+from ..inputs.options import json_option
 
 VARIABLE = "_UNCAGED_WORKFLOW_COMPLETE"
 HINTS = {

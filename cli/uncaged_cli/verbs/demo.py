@@ -9,7 +9,7 @@ import click
 
 from ..display import json_output
 from ..display.output import next_step, result
-from ..inputs.arguments import json_option, new_directory_argument
+from ..inputs.options import json_option, new_directory_argument
 
 
 @click.command()

@@ -8,7 +8,8 @@ from uncaged_bundles.errors import RefusedError, UsageError
 from ..display import json_output
 from ..display.output import Styled, result
 from ..display.thread_diff import show_thread_diff
-from ..inputs.arguments import complete_flows, flow_argument, json_option
+from ..inputs.completion import complete_flows
+from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import entry_of, load_version
 from ..runtime import open_engine
 

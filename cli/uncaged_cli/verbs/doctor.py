@@ -10,7 +10,7 @@ from uncaged_bundles.errors import SandboxUnavailable
 
 from ..display import json_output
 from ..display.output import Styled, note, result
-from ..inputs.arguments import json_option
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

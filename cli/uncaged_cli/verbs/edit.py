@@ -12,15 +12,9 @@ from uncaged_bundles.errors import UsageError
 from ..display import json_output
 from ..display.output import next_step, note, result
 from ..editing import Edit, edited
-from ..inputs.arguments import (
-    accept_option,
-    complete_flows,
-    complete_patterns,
-    complete_programs,
-    flow_argument,
-    json_option,
-)
+from ..inputs.completion import complete_flows, complete_patterns, complete_programs
 from ..inputs.consent import asker
+from ..inputs.options import accept_option, flow_argument, json_option
 from ..inputs.versions import entry_of
 from ..runtime import open_engine
 

@@ -6,7 +6,7 @@ import click
 
 from ..display import json_output
 from ..display.output import result
-from ..inputs.arguments import flow_argument, json_option
+from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import entry_of
 from ..runtime import open_engine
 

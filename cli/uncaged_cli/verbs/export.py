@@ -14,7 +14,8 @@ from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from ..display import json_output
 from ..display.output import next_step, note, result
 from ..display.sizes import spell_bytes
-from ..inputs.arguments import complete_flows, complete_threads, json_option
+from ..inputs.completion import complete_flows, complete_threads
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from uncaged_bundles.errors import UsageError
 from ..display import json_output
 from ..display.follow import follow
 from ..display.output import result
-from ..inputs.arguments import (
+from ..inputs.completion import complete_roles, complete_versions
+from ..inputs.consent import binding_asker
+from ..inputs.options import (
     agent_option,
-    complete_roles,
-    complete_versions,
     detach_option,
     json_option,
     limit_options,
@@ -23,7 +23,6 @@ from ..inputs.arguments import (
     verbose_option,
     workspace_options,
 )
-from ..inputs.consent import binding_asker
 from ..inputs.parameters import read_json
 from ..runtime import open_engine
 

@@ -13,7 +13,8 @@ from uncaged_bundles.errors import UsageError
 from ..display import json_output
 from ..display.graph import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
 from ..display.output import note, result
-from ..inputs.arguments import complete_flows, complete_threads, json_option
+from ..inputs.completion import complete_flows, complete_threads
+from ..inputs.options import json_option
 from ..inputs.versions import find_version
 from ..runtime import open_engine
 

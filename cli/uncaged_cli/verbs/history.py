@@ -10,7 +10,7 @@ from ..display import json_output
 from ..display.durations import clock_time
 from ..display.output import Piece, Styled, table, text_width
 from ..display.table import render
-from ..inputs.arguments import flow_argument, json_option
+from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import entry_of
 from ..runtime import open_engine
 

@@ -11,7 +11,7 @@ from uncaged_bundles.errors import RefusedError
 
 from ..display import json_output
 from ..display.output import next_step, note, result
-from ..inputs.arguments import accept_option, json_option
+from ..inputs.options import accept_option, json_option
 from ..runtime import now_ms, open_engine
 
 

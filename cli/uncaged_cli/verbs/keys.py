@@ -9,7 +9,7 @@ import click
 from ..display import json_output
 from ..display.output import is_terminal, next_step, result, table, text_width
 from ..display.table import render
-from ..inputs.arguments import json_option
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 

@@ -10,7 +10,7 @@ from uncaged_engine.threads.ending import ending_of
 
 from ..display import json_output
 from ..display.output import next_step, note, result
-from ..inputs.arguments import json_option, threads_argument
+from ..inputs.options import json_option, threads_argument
 from ..runtime import open_engine
 
 

@@ -13,7 +13,7 @@ from ..display.durations import ago
 from ..display.output import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
 from ..flow_usage import count_uses, mark, spell_use, used_by
-from ..inputs.arguments import full_option, json_option
+from ..inputs.options import full_option, json_option
 from ..runtime import now_ms, open_engine
 
 HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")

@@ -14,7 +14,8 @@ import click
 
 from ..display import json_output
 from ..display.output import is_terminal, note
-from ..inputs.arguments import complete_flows, json_option
+from ..inputs.completion import complete_flows
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 CLIENTS = ("claude", "cursor", "vscode")

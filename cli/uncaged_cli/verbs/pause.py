@@ -6,7 +6,7 @@ import click
 
 from ..display import json_output
 from ..display.output import next_step, result
-from ..inputs.arguments import json_option, threads_argument
+from ..inputs.options import json_option, threads_argument
 from ..runtime import open_engine
 
 

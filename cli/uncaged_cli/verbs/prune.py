@@ -12,7 +12,7 @@ from ..display import json_output
 from ..display.durations import parse_age
 from ..display.output import next_step, result
 from ..display.sizes import spell_bytes
-from ..inputs.arguments import json_option
+from ..inputs.options import json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

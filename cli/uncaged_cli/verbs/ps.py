@@ -13,7 +13,7 @@ from ..display.durations import spell
 from ..display.output import Piece, Styled, note, result, text_width, width_of
 from ..display.table import render
 from ..display.thread_list import short_ids, summary_document
-from ..inputs.arguments import full_option, json_option
+from ..inputs.options import full_option, json_option
 from ..runtime import now_ms, open_engine
 
 HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")

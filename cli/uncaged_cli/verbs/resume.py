@@ -10,9 +10,10 @@ from uncaged_bundles.errors import UncagedError, UsageError
 from ..display import json_output
 from ..display.follow import follow
 from ..display.output import Styled, note, result
-from ..inputs.arguments import (
+from ..inputs.completion import complete_threads
+from ..inputs.consent import binding_asker
+from ..inputs.options import (
     agent_option,
-    complete_threads,
     detach_option,
     json_option,
     limit_options,
@@ -20,7 +21,6 @@ from ..inputs.arguments import (
     verbose_option,
     workspace_options,
 )
-from ..inputs.consent import binding_asker
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

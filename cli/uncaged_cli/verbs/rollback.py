@@ -6,7 +6,8 @@ import click
 
 from ..display import json_output
 from ..display.output import result
-from ..inputs.arguments import complete_former, flow_argument, json_option
+from ..inputs.completion import complete_former
+from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import entry_of, former_hash
 from ..runtime import open_engine
 

@@ -11,7 +11,8 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.output import is_terminal, note, result
-from ..inputs.arguments import (
+from ..inputs.consent import ask_once
+from ..inputs.options import (
     agent_option,
     detach_option,
     flow_argument,
@@ -21,7 +22,6 @@ from ..inputs.arguments import (
     verbose_option,
     workspace_options,
 )
-from ..inputs.consent import ask_once
 from ..inputs.parameters import gather
 from ..runtime import open_engine
 

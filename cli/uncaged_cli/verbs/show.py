@@ -14,7 +14,7 @@ from ..display import json_output
 from ..display.durations import clock_time
 from ..display.graph import as_text, edges_of_table
 from ..display.output import Styled, result, width_of
-from ..inputs.arguments import flow_argument, json_option
+from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import find_version
 from ..runtime import open_engine
 

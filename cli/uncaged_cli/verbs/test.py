@@ -14,7 +14,7 @@ from uncaged_bundles.errors import UncagedError
 
 from ..display import json_output
 from ..display.output import Styled, note, result
-from ..inputs.arguments import flow_argument, json_option
+from ..inputs.options import flow_argument, json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

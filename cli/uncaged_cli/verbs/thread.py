@@ -16,14 +16,9 @@ from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import follow, summary_of
 from ..display.output import next_step, note, result
 from ..display.thread_details import thread_lines
-from ..inputs.arguments import (
-    complete_threads,
-    json_option,
-    thread_argument,
-    threads_argument,
-    verbose_option,
-)
+from ..inputs.completion import complete_threads
 from ..inputs.consent import confirmed
+from ..inputs.options import json_option, thread_argument, threads_argument, verbose_option
 from ..runtime import open_engine
 
 

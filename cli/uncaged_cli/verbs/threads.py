@@ -12,7 +12,8 @@ from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 from ..display import json_output
 from ..display.output import next_step, note, result, text_width, width_of
 from ..display.thread_list import short_ids, summary_document, thread_table
-from ..inputs.arguments import complete_flows, full_option, json_option
+from ..inputs.completion import complete_flows
+from ..inputs.options import full_option, json_option
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:

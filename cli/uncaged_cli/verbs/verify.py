@@ -9,7 +9,8 @@ from uncaged_bundles.errors import NotFoundError
 
 from ..display import json_output
 from ..display.output import Styled, note, result
-from ..inputs.arguments import HEAD, complete_versions, json_option, thread_argument
+from ..inputs.completion import HEAD, complete_versions
+from ..inputs.options import json_option, thread_argument
 from ..replay_check import show_check
 from ..runtime import open_engine
 

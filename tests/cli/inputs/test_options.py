@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from uncaged_bundles.errors import UsageError
-from uncaged_cli.inputs.arguments import parse_agents
+from uncaged_cli.inputs.options import parse_agents
 
 
 def test_agents_are_bound_by_role_and_by_default() -> None:

@@ -1,0 +1,150 @@
+"""Shell completion of flows, versions, threads, agents, roles and programs. Imports nothing heavy;
+an error completes to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+import click
+from click.shell_completion import CompletionItem
+from uncaged_bundles.errors import UncagedError
+
+MAX_COMPLETED_THREADS = 50
+MAX_COMPLETED_PROGRAMS = 200
+HEAD = "head"
+"""Where a version is wanted: the present one of the flow in question."""
+
+
+def complete_flows(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Names of the registry's flows."""
+    from uncaged_bundles.storage.registry import Registry
+    from uncaged_bundles.storage.store import Store
+
+    try:
+        names = Registry(Store.open()).names(incomplete)
+    except (UncagedError, OSError):
+        return []  # a shell in the middle of a line wants no error
+    return [CompletionItem(name) for name in names]
+
+
+def complete_versions(
+    context: click.Context, parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """``head`` and the names of flows."""
+    return [CompletionItem(HEAD)] * HEAD.startswith(incomplete) + complete_flows(
+        context, parameter, incomplete
+    )
+
+
+def complete_former(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """The former versions of the flow that stands before on the line."""
+    from uncaged_bundles.storage.registry import Registry
+    from uncaged_bundles.storage.store import Store
+
+    try:
+        flow = Registry(Store.open()).flow(str(context.params.get("flow")))
+    except (UncagedError, OSError):
+        return []
+    hashes = dict.fromkeys(version.hash for version in flow.history) if flow else {}
+    return [CompletionItem(name) for name in hashes if name.startswith(incomplete.upper())]
+
+
+def complete_threads(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """``latest`` and the newest thread ids."""
+    from uncaged_bundles.storage.store import LATEST, Store
+    from uncaged_engine.threads.names import newest_ids
+
+    named = [LATEST] * LATEST.startswith(incomplete)
+    try:
+        ids = newest_ids(Store.open(), incomplete.upper(), MAX_COMPLETED_THREADS - len(named))
+    except (UncagedError, OSError):
+        return []
+    return [CompletionItem(name) for name in (*named, *ids)]
+
+
+def complete_agents(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Names of configured agents and kinds of agent, and ``ROLE=`` before them for the roles of the
+    flow or thread on the line.
+    """
+    from uncaged_agents.kinds import kinds
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.settings.loading import load
+
+    role, equals, _ = incomplete.partition("=")
+    try:
+        agents = sorted({*load(Store.open()).agents, *kinds()})
+    except (UncagedError, OSError):
+        return []
+    words = (
+        [f"{role}={name}" for name in agents]
+        if equals
+        else [*agents, *(f"{name}=" for name in _roles(context))]
+    )
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def complete_roles(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Roles of the flow or thread that stands before on the line."""
+    return [CompletionItem(name) for name in _roles(context) if name.startswith(incomplete)]
+
+
+def complete_programs(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Programs on PATH."""
+    found: set[str] = set()
+    for directory in os.environ.get("PATH", "").split(os.pathsep):
+        with suppress(OSError):
+            found.update(
+                entry.name
+                for entry in os.scandir(directory or ".")
+                if entry.name.startswith(incomplete)
+            )
+    return [CompletionItem(name) for name in sorted(found)[:MAX_COMPLETED_PROGRAMS]]
+
+
+def complete_patterns(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Sentence patterns of the flow that stands before on the line."""
+    patterns = _descriptor_raw(context).get("patterns")
+    listed = patterns if isinstance(patterns, list) else []
+    return [
+        CompletionItem(pattern) for pattern in map(str, listed) if pattern.startswith(incomplete)
+    ]
+
+
+def _roles(context: click.Context) -> list[str]:
+    roles = _descriptor_raw(context).get("roles")
+    return list(roles) if isinstance(roles, Mapping) else []
+
+
+def _descriptor_raw(context: click.Context) -> Mapping[str, object]:
+    """Return the descriptor of the flow or thread that stands before on the line; empty if there is
+    none.
+    """
+    from uncaged_bundles.storage.registry import Registry
+    from uncaged_bundles.storage.store import Store
+
+    flow, thread = context.params.get("flow"), context.params.get("thread")
+    try:
+        store = Store.open()
+        bundle = (
+            Registry(store).resolve(str(flow))[1] if flow else store.locate_thread(str(thread))[0]
+        )
+        return store.load_bundle(bundle).descriptor.raw
+    except (UncagedError, OSError):
+        return {}
