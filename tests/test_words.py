@@ -52,7 +52,6 @@ UNFINISHED: set[str] = {
     "cli/uncaged_cli/editing.py",
     "cli/uncaged_cli/entry.py",
     "cli/uncaged_cli/flow_usage.py",
-    "cli/uncaged_cli/inputs/",
     "cli/uncaged_cli/machine_checks.py",
     "cli/uncaged_cli/main.py",
     "cli/uncaged_cli/replay_check.py",

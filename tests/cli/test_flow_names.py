@@ -114,7 +114,7 @@ def test_a_javascript_bundle_gets_a_message_that_fits(
     (tmp_path / file).write_bytes(JAVASCRIPT)
     assert main.run(["add", "flow", file]) == 2
     told = capsys.readouterr().err
-    assert f"'{file}' is a JavaScript bundle, which is not run here" in told
+    assert f"'{file}' is a JavaScript bundle and is not run" in told
     assert "uncaged-workflow init" in told
     assert not Registry(opened).read().flows
 

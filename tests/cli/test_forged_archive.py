@@ -141,7 +141,7 @@ def test_a_forged_archive_of_a_granted_flow_starts_nothing(
     for arguments in (("resume", THREAD), ("fork", THREAD, "--at", "0")):
         refused = run(*arguments, "--workspace", str(victim), "--detach")
         assert refused.returncode == 1, refused.stderr
-        assert "comes from elsewhere" in refused.stderr
+        assert "was imported" in refused.stderr
         assert 'the prompt from elsewhere: "harmless' in refused.stderr
         assert "\ngranted: everything" not in refused.stderr, (
             "a stranger's text makes no line of its own"

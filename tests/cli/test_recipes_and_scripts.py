@@ -290,8 +290,8 @@ FILES: list[tuple[str, bytes | None, int, str]] = [
     ("nothing.sh", None, 5, "no file"),
     ("empty.sh", b"", 2, "is empty"),
     ("large.sh", b"x" * 102_401, 2, "has 102,401 bytes; a script has at most 102,400"),
-    ("flow.txt", b"ls\n", 2, ".txt is none of .py, .json, .sh, .bash and .ps1"),
-    ("words.txt", b"not Python at all\n", 2, ".txt is none of .py, .json, .sh, .bash and .ps1"),
+    ("flow.txt", b"ls\n", 2, ".txt is not one of .py, .json, .sh, .bash and .ps1"),
+    ("words.txt", b"not Python at all\n", 2, ".txt is not one of .py, .json, .sh, .bash and .ps1"),
     ("bundle.txt", b'descriptor = {"contract": 1}\n', 1, "descriptor"),
     (
         "script.json",

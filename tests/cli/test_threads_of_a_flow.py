@@ -507,7 +507,7 @@ def test_a_limit_of_money_that_cannot_count_says_so(
     limited = command("run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5")
     assert (
         limited.returncode,
-        "does not count what has no known price: name it under `prices`" in limited.stderr,
+        "does not count models without a known price; add them under `prices`" in limited.stderr,
     ) == (0, True)
     assert "known price" not in command("run", "talk", "--agent", "scripted:script.yaml").stderr
 
@@ -524,7 +524,7 @@ def test_cost_is_seen_limited_and_estimated(
     nothing = command("run", "talk", "--estimate")
     assert (
         nothing.returncode,
-        "no thread of this version has ended yet, so nothing is known" in nothing.stdout,
+        "no thread of this version has ended yet, so there is no estimate" in nothing.stdout,
     ) == (0, True)
     limited = command(
         "run", "talk", "--agent", "scripted:script.yaml", "--max-cost", "0.5", "--verbose"

@@ -1,1 +1,1 @@
-"""What a person hands over: arguments, parameters, files, versions, a yes."""
+"""User input: options, parameters, files, flow sources, versions, confirmations."""

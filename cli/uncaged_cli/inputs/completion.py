@@ -15,27 +15,27 @@ from uncaged_bundles.errors import UncagedError
 MAX_COMPLETED_THREADS = 50
 MAX_COMPLETED_PROGRAMS = 200
 HEAD = "head"
-"""Where a version is wanted: the present one of the flow in question."""
+"""The name of a flow's current version, wherever a version is asked for."""
 
 
 def complete_flows(
     _context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Names of the registry's flows."""
+    """Complete the names of flows."""
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
 
     try:
         names = Registry(Store.open()).names(incomplete)
     except (UncagedError, OSError):
-        return []  # a shell in the middle of a line wants no error
+        return []  # an error would break the line that is being typed
     return [CompletionItem(name) for name in names]
 
 
 def complete_versions(
     context: click.Context, parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """``head`` and the names of flows."""
+    """Complete ``head`` and the names of flows."""
     return [CompletionItem(HEAD)] * HEAD.startswith(incomplete) + complete_flows(
         context, parameter, incomplete
     )
@@ -44,7 +44,7 @@ def complete_versions(
 def complete_former(
     context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """The former versions of the flow that stands before on the line."""
+    """Complete the former versions of the flow named before on the line."""
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
 
@@ -59,7 +59,7 @@ def complete_former(
 def complete_threads(
     _context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """``latest`` and the newest thread ids."""
+    """Complete ``latest`` and the newest thread ids."""
     from uncaged_bundles.storage.store import LATEST, Store
     from uncaged_engine.threads.names import newest_ids
 
@@ -74,8 +74,8 @@ def complete_threads(
 def complete_agents(
     context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Names of configured agents and kinds of agent, and ``ROLE=`` before them for the roles of the
-    flow or thread on the line.
+    """Complete configured agents and agent kinds, and ``ROLE=`` for the roles of the flow or thread
+    on the line.
     """
     from uncaged_agents.kinds import kinds
     from uncaged_bundles.storage.store import Store
@@ -97,14 +97,14 @@ def complete_agents(
 def complete_roles(
     context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Roles of the flow or thread that stands before on the line."""
+    """Complete the roles of the flow or thread named before on the line."""
     return [CompletionItem(name) for name in _roles(context) if name.startswith(incomplete)]
 
 
 def complete_programs(
     _context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Programs on PATH."""
+    """Complete programs on PATH."""
     found: set[str] = set()
     for directory in os.environ.get("PATH", "").split(os.pathsep):
         with suppress(OSError):
@@ -119,7 +119,7 @@ def complete_programs(
 def complete_patterns(
     context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Sentence patterns of the flow that stands before on the line."""
+    """Complete the sentence patterns of the flow named before on the line."""
     patterns = _descriptor_raw(context).get("patterns")
     listed = patterns if isinstance(patterns, list) else []
     return [
@@ -133,8 +133,8 @@ def _roles(context: click.Context) -> list[str]:
 
 
 def _descriptor_raw(context: click.Context) -> Mapping[str, object]:
-    """Return the descriptor of the flow or thread that stands before on the line; empty if there is
-    none.
+    """Return the descriptor of the flow or thread named before on the line; empty if there
+    is none.
     """
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store

@@ -1,6 +1,4 @@
-"""Nothing is granted, and no program of the person's is used, without a yes of theirs to what they
-saw in words.
-"""
+"""Confirmation prompts: policy grants, imported threads, merges, and coding programs on PATH."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def asker(what: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
-    """Return the function that shows what *what* asks anew and gets one yes.
+    """Return a function that prints the new rights of *what* and asks to grant them.
 
-    A terminal is asked; ``--accept`` says yes beforehand; anything else is refused with the
-    option's name.
+    ``--accept`` grants without asking. Without a terminal the function raises RefusedError, which
+    names the option.
     """
-    return lambda sentences: _shown(
+    return lambda sentences: _confirm_rights(
         f"{what} asks to be allowed:",
         sentences,
         f"{what} is not granted",
@@ -34,16 +32,16 @@ def asker(what: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
 
 
 def binding_asker(thread: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
-    """Return the same for an imported thread: it shows what is believed of the archive, and what of
-    this machine would be used.
+    """Return the same for an imported thread: it prints which parts of the archive are trusted and
+    what of this machine the thread would use.
     """
-    head = f"thread {thread} comes from elsewhere. If it goes on here:"
-    return lambda sentences: _shown(
-        head, sentences, f"thread {thread} does not go on", "Go on like this?", accept=accept
+    head = f"thread {thread} was imported. If it continues on this machine:"
+    return lambda sentences: _confirm_rights(
+        head, sentences, f"thread {thread} does not continue", "Continue like this?", accept=accept
     )
 
 
-def _shown(
+def _confirm_rights(
     head: str, sentences: Iterable[str], refusal: str, question: str, *, accept: bool
 ) -> bool:
     note(head)
@@ -52,29 +50,35 @@ def _shown(
     if accept:
         return True
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise RefusedError(f"{refusal}: the above needs a yes, which --accept gives")
+        raise RefusedError(
+            f"{refusal}: there is no terminal to ask on; add --accept to accept the above"
+        )
     if not click.confirm(question, default=False, err=True):
         raise RefusedError(f"{refusal}: the answer was no; nothing was changed")
     return True
 
 
 def confirmed(what: str, *, yes: bool) -> None:
-    """Get a yes to an action that was just shown. RefusedError: the answer was no, or there is no
-    terminal and no ``--yes``.
+    """Ask to confirm an action that was just shown.
+
+    Raises:
+        RefusedError: the answer was no, or there is no terminal and no ``--yes``.
     """
     if yes:
         return
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise RefusedError(f"{what}: this needs a yes, which --yes gives; nothing was changed")
+        raise RefusedError(
+            f"{what}: there is no terminal to ask on; add --yes to confirm; nothing was changed"
+        )
     if not click.confirm(f"{what[:1].upper()}{what[1:]}?", default=False, err=True):
         raise RefusedError(f"{what}: the answer was no; nothing was changed")
 
 
 def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[str, str]) -> None:
-    """Ask, on a terminal only, whether a coding program that is on PATH may answer for roles
-    without a chosen agent.
+    """Ask, on a terminal only, whether a coding program on PATH may answer for roles without an
+    agent.
 
-    The answer is kept in the config: each program is asked about once.
+    The answer is kept in config.yaml, so each program is asked about once.
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return
@@ -86,10 +90,10 @@ def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[
     from uncaged_agents.consent import keep
 
     note(
-        f"{row.title} is on PATH and no agent is chosen. It would work as you, outside the sandbox, in the thread's own worktree."
+        f"{row.title} is on PATH and no agent is chosen. It would run with your rights, outside the sandbox, in the thread's worktree."
     )
     yes = click.confirm(
-        f"May {row.name} answer for the roles of flows? The answer is kept in config.yaml.",
+        f"May {row.name} answer for the roles of flows? Your answer is kept in config.yaml.",
         default=False,
         err=True,
     )

@@ -1,6 +1,4 @@
-"""A file that a person names is read here, and what is wrong with it is said in the same words by
-every verb.
-"""
+"""Reading of files named on the command line, with the same error messages in every verb."""
 
 from __future__ import annotations
 
@@ -26,27 +24,25 @@ def read_bytes(file: Path, *, max_bytes: int | None = None) -> bytes:
         raise NotFoundError(f"no file {str(file)!r}") from problem
     except OSError as problem:
         raise UsageError(f"{str(file)!r} cannot be read: {problem.strerror}") from problem
-    except ValueError as problem:  # a NUL in the name
-        raise UsageError(f"{str(file)!r} is no file name: {problem}") from problem
+    except ValueError as problem:  # a NUL byte in the name
+        raise UsageError(f"{str(file)!r} is not a file name: {problem}") from problem
 
 
 def read_text(file: Path) -> str:
     """Return a file's text; UsageError if it is not UTF-8."""
-    return decoded(read_bytes(file), file)
+    return decode_text(read_bytes(file), file)
 
 
 def parse_json(text: str) -> object:
-    """Return the value of JSON text; ValueError says what is wrong with it, nesting that no reader
-    holds included.
-    """
+    """Return the value of JSON text; ValueError if it is invalid or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError as problem:
-        raise ValueError("it is nested too deeply to be read") from problem
+        raise ValueError("it is nested too deeply") from problem
 
 
-def decoded(data: bytes, file: Path) -> str:
-    """Return the text that a file's bytes are; UsageError if it is not UTF-8."""
+def decode_text(data: bytes, file: Path) -> str:
+    """Decode the bytes of a file; UsageError if they are not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

@@ -1,6 +1,4 @@
-"""Arguments and options that several verbs take are declared once, with their completion;
-completing imports nothing heavy.
-"""
+"""Arguments and options that several verbs share."""
 
 from __future__ import annotations
 
@@ -19,27 +17,27 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
 ROLE_BINDING = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9_-]*)\s*=(.*)", re.DOTALL)
-"""``coder=claude``; but ``command:tool --x=y`` is an agent for all roles."""
+"""``coder=claude``. ``command:tool --x=y`` does not match: it is an agent for all roles."""
 
 
-def _seconds(
+def _parse_seconds(
     _context: click.Context, _parameter: click.Parameter, value: str | None
 ) -> float | None:
     return None if value is None else parse_age(value, example="90s") / 1000
 
 
-def _named(_context: click.Context, _parameter: click.Parameter, value: str) -> Path:
-    """An empty word is a slip, such as a variable that is not set; nobody means the current
-    directory by it.
-    """
+def _parse_directory(_context: click.Context, _parameter: click.Parameter, value: str) -> Path:
+    """Refuse an empty directory name, which comes from a variable that is not set."""
     if not value:
-        raise UsageError("the directory's name is empty; name a directory, or `.` for this one")
+        raise UsageError(
+            "the directory name is empty; name a directory, or `.` for the current one"
+        )
     return Path(value)
 
 
 flow_argument = click.argument("flow", metavar="FLOW", shell_complete=complete_flows)
 thread_argument = click.argument("thread", metavar="THREAD", shell_complete=complete_threads)
-new_directory_argument = click.argument("directory", type=click.Path(), callback=_named)
+new_directory_argument = click.argument("directory", type=click.Path(), callback=_parse_directory)
 threads_argument = click.argument(
     "threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads
 )
@@ -48,53 +46,56 @@ verbose_option = click.option(
     "-v",
     "--verbose",
     is_flag=True,
-    help="Unfold each step as it ends; in a pipe, say what it does before.",
+    help="Show the details of each step; in a pipe, also its progress.",
 )
-full_option = click.option("--full", is_flag=True, help="Show long texts whole.")
+full_option = click.option("--full", is_flag=True, help="Do not shorten long texts.")
 detach_option = click.option(
-    "--detach", is_flag=True, help="Return once the thread is accepted, and print its id alone."
+    "--detach", is_flag=True, help="Print the thread id and return without following the thread."
 )
 accept_option = click.option(
-    "--accept", is_flag=True, help="Grant what the policy asks for, without a question."
+    "--accept", is_flag=True, help="Grant what the policy asks for, without asking."
 )
 max_rounds_option = click.option(
     "--max-rounds",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Limit of role steps (a new thread has 10).",
+    help="Limit of role steps (default of a new thread: 10).",
 )
 max_steps_option = click.option(
     "--max-steps",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Limit of all steps (a new thread has 10,000).",
+    help="Limit of all steps (default of a new thread: 10,000).",
 )
 max_cost_option = click.option(
-    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Limit of money, in US dollars."
+    "--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Cost limit in US dollars."
 )
 max_tokens_option = click.option(
-    "--max-tokens", type=click.IntRange(min=0), metavar="N", help="Limit of tokens, in and out."
+    "--max-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Limit of input and output tokens.",
 )
 max_time_option = click.option(
     "--max-time",
     "max_seconds",
     metavar="TIME",
-    callback=_seconds,
-    help="Limit of running time, as in 90s, 30m or 2h.",
+    callback=_parse_seconds,
+    help="Limit of running time, such as 90s, 30m or 2h.",
 )
 max_journal_option = click.option(
     "--max-journal",
     "max_journal_bytes",
     type=click.IntRange(min=0),
     metavar="BYTES",
-    help="Limit of the journal and its blobs (1 GiB).",
+    help="Size limit of the journal with its blobs (default: 1 GiB).",
 )
 bundle_time_option = click.option(
     "--bundle-time",
     "bundle_seconds",
     metavar="TIME",
-    callback=_seconds,
-    help="Limit of one computation of the bundle (10s).",
+    callback=_parse_seconds,
+    help="Time limit of the bundle between two effects (default: 10s).",
 )
 agent_option = click.option(
     "--agent",
@@ -102,7 +103,7 @@ agent_option = click.option(
     multiple=True,
     metavar="[ROLE=]NAME",
     shell_complete=complete_agents,
-    help="Who answers for the roles, or for one role. May be repeated.",
+    help="The agent of all roles, or of one role. May be repeated.",
 )
 
 
@@ -112,33 +113,35 @@ WORKSPACE_OPTIONS = (
         type=click.Path(path_type=Path),
         callback=lambda _context, _parameter, value: value and value.absolute(),
         metavar="DIR",
-        help="The repository to work on (default: here).",
+        help="The repository to work on (default: the current directory).",
     ),
     click.option(
         "--include-changes",
         is_flag=True,
-        help="Take uncommitted changes along instead of refusing.",
+        help="Start from the uncommitted changes instead of refusing them.",
     ),
     click.option(
         "--link",
         "links",
         multiple=True,
         metavar="NAME",
-        help="An ignored directory to link into the worktree. May be repeated.",
+        help="A directory that git ignores, to link into the worktree. May be repeated.",
     ),
-    click.option("--test-command", metavar="CMD", help="How the repository's tests are run."),
+    click.option(
+        "--test-command", metavar="CMD", help="The command that runs the repository's tests."
+    ),
 )
 
 
 def workspace_options(command: Decorated) -> Decorated:
-    """Where roles work and how tests are run, as keywords that RunOptions takes."""
+    """Add the workspace options, under the keyword names of RunOptions."""
     for option in reversed(WORKSPACE_OPTIONS):
         command = option(command)
     return command
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """The limits, as keywords that RunOptions takes."""
+    """Add the limit options, under the keyword names of RunOptions."""
     for option in (
         bundle_time_option,
         max_journal_option,
@@ -153,7 +156,7 @@ def limit_options(command: Decorated) -> Decorated:
 
 
 def parse_agents(values: Iterable[str]) -> dict[str, str]:
-    """Return agent by role; the default agent stands under the empty role."""
+    """Return the agent of each role; the default agent is under the empty role."""
     agents: dict[str, str] = {}
     for value in values:
         match = ROLE_BINDING.fullmatch(value)

@@ -1,4 +1,4 @@
-"""Parameters written on a command line get the types that the flow's own schema asks for."""
+"""Parameters from the command line and from files, converted to the types of the flow's schema."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LITERAL_TYPES = frozenset(("integer", "number", "boolean", "array", "object", "n
 def gather(
     file: Path | None, pairs: Iterable[str], schema: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the parameters of *file* with those of *pairs* over them.
+    """Return the parameters of *file*, overridden by *pairs*.
 
     Args:
         file: a JSON or YAML mapping.
-        pairs: ``name=value`` words.
-        schema: the flow's JSON Schema of parameters.
+        pairs: ``NAME=VALUE`` texts.
+        schema: the JSON Schema of the flow's parameters.
     """
     gathered = read_file(file) if file is not None else {}
     for pair in pairs:
@@ -36,7 +36,7 @@ def gather(
 
 
 def declared_name(name: str, schema: Mapping[str, object]) -> str:
-    """Return the name as the flow declares it, in whatever case it was written."""
+    """Return the declared name that equals *name* in any case, else *name*."""
     properties = schema.get("properties")
     declared = properties if isinstance(properties, Mapping) else {}
     return (
@@ -47,12 +47,12 @@ def declared_name(name: str, schema: Mapping[str, object]) -> str:
 
 
 def read_file(file: Path) -> dict[str, object]:
-    """Return the mapping that a JSON or YAML file holds."""
+    """Return the mapping in a JSON or YAML file."""
     value = _load(file, read_text(file))
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise UsageError(f"{str(file)!r} holds no mapping of names to values")
+        raise UsageError(f"{str(file)!r} is not a mapping of names to values")
     return value
 
 
@@ -61,12 +61,12 @@ def read_json(file: Path) -> object:
     try:
         return parse_json(read_text(file))
     except ValueError as exc:
-        raise UsageError(f"{str(file)!r} is no JSON: {exc}") from exc
+        raise UsageError(f"{str(file)!r} is not JSON: {exc}") from exc
 
 
 def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
-    """Return *text* as the schema's type for *name*: text stays text, a number becomes one;
-    undeclared names take JSON where it parses.
+    """Convert *text* to the declared type of *name*; an undeclared name takes JSON if the text
+    parses.
     """
     properties = schema.get("properties")
     declared = properties.get(name) if isinstance(properties, Mapping) else None
@@ -77,7 +77,7 @@ def parse_value(name: str, text: str, schema: Mapping[str, object]) -> object:
         and schema.get("additionalProperties") is False
     ):
         raise UsageError(
-            f"no parameter {name!r}{nearest(name, properties) or f'; there are {_listed(properties)}'}"
+            f"no parameter {name!r}{nearest(name, properties) or f'; the parameters are {_listed(properties)}'}"
         )
     types = _types(declared)
     if types == {"boolean"}:

@@ -1,5 +1,5 @@
-"""A file given to `add`, `build` or `edit` is a bundle, taken to the byte, or a definition, a
-recipe or a script, which is built.
+"""Flow sources of `add`, `build` and `edit`: a bundle is used as it is; a definition, recipe or
+script is built.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import BundleError, UsageError
 
-from .files import decoded, read_bytes
+from .files import decode_text, read_bytes
 
 if TYPE_CHECKING:
     from uncaged_bundles.builders.recipes.flows import RecipeFlow
 
 AUTHORING = ("uncaged_bundles", "uncaged_roles")
-"""A definition imports from these; a bundle imports nothing of this project."""
+"""Packages that a definition imports and a bundle does not."""
 MAX_FILE_BYTES = 8 << 20
 SCRIPT_SUFFIXES = (".sh", ".bash", ".ps1")
 MAX_SCRIPT_BYTES = 100 << 10
@@ -28,10 +28,10 @@ MAX_SCRIPT_BYTES = 100 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSource:
-    """A bundle's bytes, and where they come from.
+    """The bytes of a bundle and their origin.
 
-    built: they were made here. active: False for a block flow that says of itself that it is
-    disabled. notes: what the person should know.
+    built: they were built here. active: False for a block flow that declares itself disabled.
+    notes: lines to show to the user.
     """
 
     source: bytes
@@ -41,14 +41,14 @@ class FlowSource:
 
 
 def bundle_source(file: Path, name: str | None = None) -> FlowSource:
-    """Return the bundle that *file* is or gives.
+    """Return the bundle of *file*.
 
     Args:
-        name: what a flow from a recipe or a script will be called; by default what the recipe or
-            the file is called.
+        name: the flow's name, for a recipe or a script; by default the name in the file or of the
+            file.
     Raises:
-        NotFoundError, UsageError, BundleError: it is missing, empty, too large, of a kind that is
-            no flow, or wrong inside.
+        NotFoundError, UsageError, BundleError: the file is missing, empty, too large, of an unknown
+            kind, or invalid.
     """
     data = read_flow(file)
     match file.suffix.lower():
@@ -68,22 +68,20 @@ def bundle_source(file: Path, name: str | None = None) -> FlowSource:
             return FlowSource(source=data)
         case ".js" | ".mjs":
             raise UsageError(
-                f"{str(file)!r} is a JavaScript bundle, which is not run here. Write its roles and its moderator as a Python definition "
-                f"('uncaged-workflow init DIRECTORY' writes one to begin with), or its steps as a bundle (docs/bundles.md), "
+                f"{str(file)!r} is a JavaScript bundle and is not run. Write its roles and moderator as a Python definition "
+                f"('uncaged-workflow init DIRECTORY' writes an example), or its steps as a bundle (docs/bundles.md), "
                 f"then: uncaged-workflow add NAME FILE.py"
             )
         case suffix:
             if b"descriptor" in data and kind_of(data) == "bundle":
                 return FlowSource(source=data)
             raise UsageError(
-                f"{str(file)!r} is no flow: {suffix} is none of .py, .json, .sh, .bash and .ps1"
+                f"{str(file)!r} is not a flow: the suffix {suffix} is not one of .py, .json, .sh, .bash and .ps1"
             )
 
 
 def read_flow(file: Path) -> bytes:
-    """Return the bytes of a flow's file, if there are some and not too many, without a byte order
-    mark: the rest is hashed and stored.
-    """
+    """Return the bytes of a flow file without a byte order mark; the rest is hashed and stored."""
     data = read_bytes(file, max_bytes=MAX_FILE_BYTES).removeprefix(BOM_UTF8)
     if not data.strip():
         raise UsageError(f"{str(file)!r} is empty")
@@ -92,7 +90,7 @@ def read_flow(file: Path) -> bytes:
 
 @contextmanager
 def in_file(file: Path) -> Iterator[None]:
-    """What is wrong inside a bundle is told with the file that it stands in."""
+    """Prefix a BundleError with the name of the file."""
     try:
         yield
     except BundleError as problem:
@@ -100,30 +98,28 @@ def in_file(file: Path) -> Iterator[None]:
 
 
 def kind_of(source: bytes) -> str:
-    """Return whether a Python file is a ``definition``, a ``bundle`` (or wrong as one), or a
-    ``script``.
-    """
+    """Classify a Python file as ``definition``, ``bundle`` (also an invalid one) or ``script``."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "bundle"
     if any(_imports_ours(node) for node in tree.body):
         return "definition"
-    if any(_is_a_bundles(node) for node in tree.body) or not _does_something(tree):
+    if any(_is_bundle_statement(node) for node in tree.body) or not _has_statements(tree):
         return "bundle"
     return "script"
 
 
 def read_script(data: bytes, file: Path, name: str | None) -> RecipeFlow:
-    """Return the flow that a script file is."""
+    """Return the flow of a script file."""
     from uncaged_bundles.builders.recipes.recipe import safe_name
     from uncaged_bundles.builders.recipes.recipe_flow import read_script_file
 
     if len(data) > MAX_SCRIPT_BYTES:
         raise UsageError(
-            f"{str(file)!r} has {len(data):,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}"
+            f"{str(file)!r} has {len(data):,} bytes; a script may have at most {MAX_SCRIPT_BYTES:,}"
         )
-    text = decoded(data, file)
+    text = decode_text(data, file)
     with in_file(file):
         return read_script_file(name or safe_name(file.stem), file.suffix.lower(), text)
 
@@ -155,10 +151,8 @@ def _imports_ours(node: ast.stmt) -> bool:
             return False
 
 
-def _is_a_bundles(node: ast.stmt) -> bool:
-    """Whether a statement is one that only a bundle has: its descriptor, or
-    ``run(input, options)``.
-    """
+def _is_bundle_statement(node: ast.stmt) -> bool:
+    """Check for the descriptor or ``run(input, options)``, which only a bundle has."""
     match node:
         case (
             ast.Assign(targets=[ast.Name(id="descriptor")])
@@ -174,8 +168,8 @@ def _is_a_bundles(node: ast.stmt) -> bool:
             return False
 
 
-def _does_something(tree: ast.Module) -> bool:
-    """Whether a file is more than one value, such as a recipe under the wrong name."""
+def _has_statements(tree: ast.Module) -> bool:
+    """Check for more than a literal value, such as a recipe with the suffix .py."""
     return any(
         not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant | ast.Dict)
         for node in tree.body

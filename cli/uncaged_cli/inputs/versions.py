@@ -1,6 +1,4 @@
-"""A version is named by flow, by hash, by a unique beginning of a hash in a flow's history, or by
-how many versions back it is.
-"""
+"""Versions named by flow, by hash or hash prefix, or as ``NAME~N``."""
 
 from __future__ import annotations
 
@@ -22,21 +20,19 @@ def entry_of(registry: Registry, name: str) -> Flow:
     """Return the registry's entry for *name*, enabled or not."""
     flow = registry.flow(name)
     if flow is None:
-        hint = nearest(name, registry.names()) or "; 'uncaged-workflow list' shows all"
+        hint = nearest(name, registry.names()) or "; 'uncaged-workflow list' lists the flows"
         raise NotFoundError(f"no flow {name!r}{hint}")
     return flow
 
 
 def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash]:
-    """Return the flow (None for a bare hash) and the hash that ``NAME``, ``NAME~N`` or a hash
-    means.
-    """
+    """Return the flow (None for a bare hash) and the hash of ``NAME``, ``NAME~N`` or a hash."""
     name, tilde, back = text.partition("~")
     if not tilde:
         entry = registry.flow(text)
         return (entry, entry.hash) if entry else (None, registry.resolve(text)[1])
     if not back.isdecimal():
-        raise UsageError(f"{text!r} is no version; write {name}~1 for the version before")
+        raise UsageError(f"{text!r} is not a version; {name}~1 is the version before")
     entry = entry_of(registry, name)
     hashes = [entry.hash, *(version.hash for version in entry.history)]
     if int(back) >= len(hashes):
@@ -48,17 +44,17 @@ def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash
 
 
 def load_version(engine: Engine, text: str) -> Bundle:
-    """Return the bundle that ``NAME``, ``NAME~N`` or a hash means."""
+    """Return the bundle of ``NAME``, ``NAME~N`` or a hash."""
     return engine.bundle(find_version(engine.registry, text)[1])
 
 
 def former_hash(flow: Flow, text: str) -> BundleHash:
-    """Return the hash in *flow*'s history that begins with *text*."""
+    """Return the hash in the history of *flow* that begins with *text*."""
     matches = [version.hash for version in flow.history if version.hash.startswith(text.upper())]
     if not matches:
         raise NotFoundError(
             f"no former version of {flow.name!r} begins with {text!r}; see: uncaged-workflow history {flow.name}"
         )
     if len(set(matches)) > 1:
-        raise UsageError(f"{text!r} is the beginning of several versions: {', '.join(matches)}")
+        raise UsageError(f"{text!r} is a prefix of several versions: {', '.join(matches)}")
     return matches[0]

@@ -15,7 +15,7 @@ from ..display import json_output
 from ..display.follow import follow
 from ..display.output import is_terminal, note, result
 from ..inputs.files import read_text
-from ..inputs.form import blank, edit, fill
+from ..inputs.form import edit, fill, template
 from ..inputs.options import detach_option, json_option, thread_argument, verbose_option
 from ..inputs.parameters import parse_value
 from ..runtime import open_engine
@@ -112,7 +112,7 @@ def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
         return edit(str(asked.get("prompt", words)), fields if isinstance(fields, Mapping) else {})
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         said = (
-            shlex.quote(json.dumps(blank(fields, "…"), ensure_ascii=False))
+            shlex.quote(json.dumps(template(fields, "…"), ensure_ascii=False))
             if isinstance(fields, Mapping)
             else "TEXT"
         )

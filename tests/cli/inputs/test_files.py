@@ -27,7 +27,7 @@ def test_a_file_has_a_size_and_a_name() -> None:
     """Too much is not read at all; a name that no file can have is said to be one."""
     with pytest.raises(UsageError, match="at most 3 are read"):
         read_bytes(Path(__file__), max_bytes=3)
-    with pytest.raises(UsageError, match="is no file name"):
+    with pytest.raises(UsageError, match="is not a file name"):
         read_bytes(Path("a\0b"))
 
 
