@@ -1,4 +1,4 @@
-"""`python -m uncaged_cli` is the same command as `uncaged-workflow`."""
+"""Entry point of `python -m uncaged_cli`, the same command as `uncaged-workflow`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every verb with its one line of help stands here as a literal, so that `--help` and completion
-import no verb.
+"""Catalogue of the verbs with one line of help each, as literals: `--help` and completion import no
+verb.
 """
 
 from __future__ import annotations
@@ -9,48 +9,48 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "Begin": {
-        "demo": "Write a small git repository with bugs and red tests to try a flow on.",
-        "init": "Write a runnable flow definition with its test.",
-        "doctor": "Check this machine: store, git, sandbox, configuration, agents.",
-        "agents": "List who could answer for roles here, and who does by default.",
-        "keys": "Keep keys for models and services.",
+    "Start": {
+        "demo": "Write a small git repository with failing tests to try a flow on.",
+        "init": "Write an example flow definition with its test.",
+        "doctor": "Check this machine: store, git, sandboxes, configuration, agents.",
+        "agents": "List the agents on this machine, and the default one.",
+        "keys": "Store keys for models and services.",
         "completion": "Print the completion script for a shell.",
     },
     "Flows": {
-        "add": "Register a bundle, or build a definition, a recipe or a script and register it.",
+        "add": "Add a flow from a bundle, a definition, a recipe or a script.",
         "build": "Build a definition, a recipe or a script into a bundle.",
-        "edit": "Make a new version of a flow that came from a recipe or a script.",
-        "test": "Run the examples that a flow carries.",
+        "edit": "Change a flow that was built from a recipe or a script.",
+        "test": "Run the examples of a flow and check their results.",
         "list": "List the flows of the registry.",
-        "show": "Show a flow: what it is, what it may do, its roles and parameters.",
+        "show": "Show a flow: description, permissions, roles, parameters.",
         "tools": "List the flows as tools for models.",
-        "mcp": "Serve flows and threads to MCP clients.",
-        "graph": "Draw how the roles of a flow follow each other.",
+        "mcp": "Serve flows and threads to MCP clients, or print a client's configuration.",
+        "graph": "Draw the graph of a flow's roles.",
         "history": "List the versions of a flow.",
         "diff": "Compare two versions: policy, roles, schemas, graph, source.",
-        "rollback": "Point a flow at a former version.",
-        "enable": "Let a disabled flow start threads again.",
-        "disable": "Keep a flow from starting new threads.",
-        "remove": "Take a flow out of the registry; its bundles and threads stay.",
+        "rollback": "Return a flow to a former version.",
+        "enable": "Enable a disabled flow.",
+        "disable": "Disable a flow: it starts no new threads.",
+        "remove": "Remove a flow from the registry; its bundles and threads stay.",
     },
     "Threads": {
         "run": "Start a thread of a flow and follow it.",
         "threads": "List threads, newest first.",
-        "ps": "List the threads that run now.",
-        "thread": "Show or follow a thread, its files and branch, or remove it.",
-        "pause": "Stop a thread before its next effect.",
-        "resume": "Go on with a thread that stopped.",
-        "answer": "Answer a thread that waits for a person, and follow it.",
-        "kill": "End a thread now.",
-        "fork": "Start a new thread from a step of another one.",
-        "verify": "Run a thread's bundle again over its journal and compare.",
+        "ps": "List the running threads and their current steps.",
+        "thread": "Show, follow, merge or remove a thread.",
+        "pause": "Pause threads before their next effect.",
+        "resume": "Continue a thread that stopped.",
+        "answer": "Answer the question of a waiting thread, and follow the thread.",
+        "kill": "End threads immediately.",
+        "fork": "Start a new thread from a step of an existing one.",
+        "verify": "Replay a thread's bundle over its journal and compare.",
     },
     "Store": {
-        "archive": "Compress the journals of threads that have ended.",
+        "archive": "Compress the journals of ended threads.",
         "prune": "Remove old ended threads with their worktrees and refs.",
-        "export": "Write a thread with its bundle, or a flow, into one file.",
-        "import": "Take a thread or a flow in from an exported file.",
+        "export": "Export a thread with its bundle, or a flow, to a file.",
+        "import": "Import a thread or a flow from a file.",
     },
 }
 
@@ -63,11 +63,11 @@ NEEDS: Mapping[str, str] = {
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",
 }
-"""Verbs that are not there when this package of the distribution is not installed."""
+"""Verbs that need an optional package, with that package."""
 
 
 def is_installed(verb: str) -> bool:
-    """Whether the package that a verb needs is installed."""
+    """Check whether the package that a verb needs is installed."""
     return verb not in NEEDS or find_spec(NEEDS[verb]) is not None
 
 

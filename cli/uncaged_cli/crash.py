@@ -1,6 +1,4 @@
-"""A bug of ours reaches the person as one line; everything that helps to mend it is in a private
-file.
-"""
+"""Crash report for a bug of the engine: one line for the user, the details in a private file."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ EXIT_BUG = 70
 def write_report(
     problem: BaseException, argv: Sequence[str], environment: Mapping[str, str]
 ) -> Path | None:
-    """Write what happened to a file that only its owner can read; None when no directory takes
-    it.
-    """
+    """Write a report that only its owner can read; return None if no directory is writable."""
     text = "\n".join(
         (
             f"uncaged-workflow {__version__}, Python {sys.version.split()[0]}, {platform.platform()}",
@@ -47,8 +43,6 @@ def write_report(
 
 
 def _run_directory(environment: Mapping[str, str]) -> Path:
-    """Where the store keeps such files; found without the store's code, which may be what
-    failed.
-    """
+    """Return the run directory of the store, without the store's code, which may be what failed."""
     root = environment.get("UNCAGED_WORKFLOW_HOME")
     return (Path(root) if root else Path("~/.uncaged/workflow").expanduser()) / "run"

@@ -1,6 +1,4 @@
-"""A flow is changed by taking it out of its bundle, changing one thing after the other, and
-building it again.
-"""
+"""Editing of flows: the flow is read back from its bundle, changed, and built again."""
 
 from __future__ import annotations
 
@@ -34,9 +32,11 @@ RULES = ("pattern", "allowedValues", "pathMustExist")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """What is to be changed. parameters: ``NAME.FIELD=VALUE``. policy_file: the whole policy; what
-    is allowed besides is added to it.
+class FlowEdit:
+    """The requested changes.
+
+    parameters: ``NAME.FIELD=VALUE`` texts. policy_file: the whole policy; the other permissions are
+    added to it.
     """
 
     script: Path | None = None
@@ -58,12 +58,12 @@ class Edit:
         return not any(getattr(self, field.name) for field in fields(self))
 
 
-def edited(bundle: Bundle, name: str, edit: Edit) -> BuiltFlow:
+def edited_bundle(bundle: Bundle, name: str, edit: FlowEdit) -> BuiltFlow:
     """Return the bundle of the changed flow.
 
     Raises:
-        RefusedError: the bundle was not made from a recipe or a script. UsageError, BundleError: a
-            change is wrong.
+        RefusedError: the bundle was not built from a recipe or a script.
+        UsageError, BundleError: a change is invalid.
     """
     from uncaged_bundles.builders.blocks.block_flow import BlockFlow
     from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
@@ -72,27 +72,25 @@ def edited(bundle: Bundle, name: str, edit: Edit) -> BuiltFlow:
     flow = flow_of(bundle)
     if flow is None:
         raise RefusedError(
-            f"{name!r} came neither from a recipe nor from a script; change the file that it was built from, and add that again"
+            f"{name!r} was not built from a recipe or a script; change its source file and add that again"
         )
     if isinstance(flow, BlockFlow) and (edit.script or edit.parameters or edit.removed):
         raise RefusedError(
-            f"{name!r} is a block flow: its variables and blocks stand in its file; change that, and add it again "
-            f"('uncaged-workflow export {name}' writes it)"
+            f"{name!r} is a block flow, whose variables and blocks are in its file; change the file and add it again "
+            f"('uncaged-workflow export {name}' writes the file)"
         )
     flow = replace(flow, name=name)
     if edit.description is not None:
         flow = replace(flow, description=edit.description)
     flow = with_parameters(flow, edit)
-    if edit.script is not None:  # after the parameters: the script's places are bound to them
+    if edit.script is not None:  # after the parameters, which the arguments refer to
         flow = with_script(flow, edit.script)
     flow = with_patterns(flow, edit)
     return build_flow(with_policy(flow, edit), KNOWN)
 
 
 def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
-    """Return the same flow with another script, whose command line is bound to the flow's
-    parameters.
-    """
+    """Return the flow with another script, whose arguments are bound to the flow's parameters."""
     from uncaged_bundles.builders.inference.inference import infer_arguments
     from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow
     from uncaged_bundles.builders.recipes.recipe import script_text
@@ -117,12 +115,12 @@ def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
                 else "a script"
             )
             raise UsageError(
-                f"{flow.name!r} needs {what}, which {str(file)!r} is not; add that as a flow of its own"
+                f"{flow.name!r} needs {what}, which {str(file)!r} is not; add that file as a separate flow"
             )
 
 
-def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
-    """The same flow with parameters changed, added or taken out."""
+def with_parameters(flow: RecipeFlow, edit: FlowEdit) -> RecipeFlow:
+    """Return the flow with parameters changed, added or removed."""
     if not (edit.parameters or edit.removed):
         return flow
     from uncaged_bundles.builders.recipes.flows import ScriptFlow
@@ -151,17 +149,17 @@ def with_parameters(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
         flow, parameters=write_schema(list(listed.values()), (flow.name, "parameters"))
     )
     if isinstance(changed, ScriptFlow):
-        handed_over = tuple(
+        arguments = tuple(
             part
             for part in changed.arguments
             if not (isinstance(part, Mapping) and part.get("param") in edit.removed)
         )
-        return replace(changed, arguments=handed_over)
+        return replace(changed, arguments=arguments)
     return changed
 
 
-def with_patterns(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
-    """The same flow with sentence patterns added or taken out."""
+def with_patterns(flow: RecipeFlow, edit: FlowEdit) -> RecipeFlow:
+    """Return the flow with sentence patterns added or removed."""
     from uncaged_bundles.builders.recipes.grammar_check import check_pattern
 
     properties = flow.parameters.get("properties", {})
@@ -182,15 +180,17 @@ def with_patterns(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
     )
 
 
-def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
-    """The same flow with another policy, or with more allowed."""
+def with_policy(flow: RecipeFlow, edit: FlowEdit) -> RecipeFlow:
+    """Return the flow with another policy, or with permissions added."""
     from uncaged_bundles.builders.recipes.flows import ScriptFlow, TaskFlow
 
-    given = None if edit.policy_file is None else read_file(edit.policy_file)
+    policy_from_file = None if edit.policy_file is None else read_file(edit.policy_file)
     match flow:
         case ScriptFlow():
-            limits = dict(flow.policy) if given is None else _script_limits(given)
-            wanted = {
+            limits = (
+                dict(flow.policy) if policy_from_file is None else _script_limits(policy_from_file)
+            )
+            additions = {
                 "executables": edit.commands,
                 "read": edit.reads,
                 "write": edit.writes,
@@ -198,13 +198,13 @@ def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
                 "network": edit.hosts,
             }
             if edit.flows:
-                raise UsageError(f"--allow-flow is for tasks; {flow.name} is a script")
-            return replace(flow, policy=_more(limits, wanted))
+                raise UsageError(f"--allow-flow is for task flows; {flow.name} is a script flow")
+            return replace(flow, policy=_extended(limits, additions))
         case TaskFlow():
-            return replace(flow, policy=_more_for_task(flow, given, edit))
+            return replace(flow, policy=_more_for_task(flow, policy_from_file, edit))
         case _:
             if (
-                given is not None
+                policy_from_file is not None
                 or edit.commands
                 or edit.reads
                 or edit.writes
@@ -212,26 +212,26 @@ def with_policy(flow: RecipeFlow, edit: Edit) -> RecipeFlow:
                 or edit.hosts
                 or edit.flows
             ):
-                raise UsageError(_without_policy(flow))
+                raise UsageError(_policy_refusal(flow))
             return flow
 
 
-def _without_policy(flow: RecipeFlow) -> str:
+def _policy_refusal(flow: RecipeFlow) -> str:
     from uncaged_bundles.builders.blocks.block_flow import BlockFlow
 
     if isinstance(flow, BlockFlow):
         return f"the policy of {flow.name} comes from its blocks; change its file, then: uncaged-workflow add {flow.name} FILE"
-    return f"{flow.name} is only kept, not run, and needs no policy; give it a script first: --script FILE.py"
+    return f"{flow.name} is stored but cannot run, so it needs no policy; give it a script first: --script FILE.py"
 
 
 def _more_for_task(
-    flow: Any, given: Mapping[str, object] | None, edit: Edit
+    flow: Any, policy_from_file: Mapping[str, object] | None, edit: FlowEdit
 ) -> Mapping[str, object]:
     from uncaged_bundles.builders.scripts.task_check import check_script, infer_policy
 
     policy: dict[str, object] = dict(infer_policy(check_script(flow.script, flow.name)))
-    if given is not None:
-        policy = dict(given)
+    if policy_from_file is not None:
+        policy = dict(policy_from_file)
     elif flow.policy is not None:
         policy = {
             **{kind: limits for kind, limits in policy.items() if edit.script is not None},
@@ -244,25 +244,27 @@ def _more_for_task(
         "modules": edit.modules,
     }
     if any(script.values()):
-        policy["script"] = _more(_mapping(policy.get("script")), script)
+        policy["script"] = _extended(_mapping(policy.get("script")), script)
     if edit.hosts:
         kinds = [kind for kind in ("http", "fetch") if kind in policy] or ["http"]
         for kind in kinds:
-            policy[kind] = _more(_mapping(policy.get(kind)), {"hosts": edit.hosts})
+            policy[kind] = _extended(_mapping(policy.get(kind)), {"hosts": edit.hosts})
     if edit.flows:
-        policy["flow"] = _more(_mapping(policy.get("flow")), {"names": edit.flows})
+        policy["flow"] = _extended(_mapping(policy.get("flow")), {"names": edit.flows})
     return policy
 
 
 def _script_limits(policy: Mapping[str, object]) -> dict[str, object]:
-    """The limits of the script effect, from a whole policy or from these limits alone."""
+    """Return the limits of the script effect, from a whole policy or from these limits alone."""
     return dict(_mapping(policy["script"])) if set(policy) == {"script"} else dict(policy)
 
 
-def _more(limits: Mapping[str, object], wanted: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
-    """Limits with values added to their lists; each value once."""
+def _extended(
+    limits: Mapping[str, object], additions: Mapping[str, tuple[str, ...]]
+) -> dict[str, object]:
+    """Return the limits with values added to their lists, without duplicates."""
     found = dict(limits)
-    for key, values in wanted.items():
+    for key, values in additions.items():
         if values:
             former = found.get(key)
             found[key] = list(
@@ -278,13 +280,13 @@ def _mapping(value: object) -> Mapping[str, object]:
 def _value(field: str, text: str) -> object:
     if field in ("required", "pathMustExist"):
         if text.lower() not in ("true", "false"):
-            raise UsageError(f"{field} is true or false, not {text!r}")
+            raise UsageError(f"{field} must be true or false, not {text!r}")
         return text.lower() == "true"
     if field == "allowedValues" and text.startswith("["):
         try:
             return parse_json(text)
         except ValueError as problem:
             raise UsageError(
-                f"allowedValues is a JSON list or words with commas between, not {text!r}: {problem}"
+                f"allowedValues must be a JSON list or values separated by commas, not {text!r}: {problem}"
             ) from problem
     return [word.strip() for word in text.split(",")] if field == "allowedValues" else text

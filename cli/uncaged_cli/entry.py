@@ -1,5 +1,5 @@
-"""The command begins here: `run` has a worker started first of all, since that takes as long to
-start as the command itself.
+"""Entry point of the command. `run` starts the worker first, since a worker takes as long to start
+as the command itself.
 """
 
 from __future__ import annotations
@@ -13,28 +13,27 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
 
-FEW_COLLECTIONS = 100_000
-"""Objects between two searches for garbage. What a start imports is none: a tenth of its time, and
-a quarter of a list of ten thousand.
+GC_THRESHOLD = 100_000
+"""Allocations between two garbage collections. The imports of a start leave no garbage; collecting
+took a tenth of its time, and a quarter of listing ten thousand threads.
 """
-NOTHING_RUNS = frozenset(("--help", "-h", "--help-flow", "--estimate"))
+OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate"))
 
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    gc.set_threshold(FEW_COLLECTIONS)
+    gc.set_threshold(GC_THRESHOLD)
     open_standard_descriptors()
-    launching = begin(sys.argv[1:])
+    launching = start_early(sys.argv[1:])
     from .main import main as perform  # while the worker starts
 
     perform(launching)
 
 
 def open_standard_descriptors() -> None:
-    """Put the null device where the caller left standard input, output or error closed.
+    """Open the null device where the caller closed standard input, output or error.
 
-    Otherwise the next file or pipe that is opened would get such a number, and be taken for the
-    stream.
+    Otherwise the next opened file would get that descriptor and be used as the stream.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -49,15 +48,15 @@ def open_standard_descriptors() -> None:
             setattr(sys, name, open(os.devnull, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - it stays open
 
 
-def begin(argv: Sequence[str]) -> Launching | None:
-    """Start the worker of the flow that *argv* wants to run, if that can be told at a glance;
-    nothing depends on it.
+def start_early(argv: Sequence[str]) -> Launching | None:
+    """Start the worker of the flow that *argv* runs, if *argv* clearly names one. The run does not
+    depend on it.
     """
     if (
         len(argv) < 2
         or argv[0] != "run"
         or argv[1].startswith("-")
-        or not NOTHING_RUNS.isdisjoint(argv)
+        or not OPTIONS_WITHOUT_RUN.isdisjoint(argv)
     ):
         return None
     from uncaged_engine.worker.early import rouse_flow

@@ -1,4 +1,4 @@
-"""The use of a flow: the number of its threads and the start of the newest, counted from the heads
+"""Usage of flows: the number of threads and the start of the newest, counted from the first lines
 of their journals.
 """
 
@@ -18,32 +18,32 @@ from .display.output import Piece, Styled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """Threads, and when the newest was started."""
+class FlowUsage:
+    """The number of threads, and when the newest was started."""
 
     count: int = 0
     last_ms: int | None = None
 
 
-NEVER = Use()
+NO_USAGE = FlowUsage()
 
 
-def count_uses(store: Store) -> Mapping[str | BundleHash, Use]:
-    """Return the use of each flow's name; threads whose start does not tell it are counted under
-    their bundle's hash.
+def count_usage(store: Store) -> Mapping[str | BundleHash, FlowUsage]:
+    """Return the usage of each flow name; a thread whose journal does not name its flow counts for
+    its bundle's hash.
     """
-    counted: dict[str | BundleHash, Use] = {}
+    counted: dict[str | BundleHash, FlowUsage] = {}
     for bundle, thread, path in store.find_journals():
         key = flow_of(path) or bundle
-        former = counted.get(key, NEVER)
-        counted[key] = Use(
+        former = counted.get(key, NO_USAGE)
+        counted[key] = FlowUsage(
             count=former.count + 1, last_ms=max(former.last_ms or 0, thread_created_ms(thread))
         )
     return counted
 
 
 def flow_of(path: str) -> str | None:
-    """Return the flow's name at the head of a journal, plain or archived; None if it does not stand
+    """Return the flow name in the first line of a journal, plain or archived; None if it is not
     there.
     """
     try:
@@ -52,22 +52,22 @@ def flow_of(path: str) -> str | None:
         return None
 
 
-def used_by(flow: Flow, counted: Mapping[str | BundleHash, Use]) -> Use:
-    """Return the use of a flow: what its name began, and damaged threads of its versions."""
+def usage_of(flow: Flow, counted: Mapping[str | BundleHash, FlowUsage]) -> FlowUsage:
+    """Return the usage of a flow: its threads by name, and unnamed threads of its versions."""
     uses = [
         counted[key]
         for key in (flow.name, flow.hash, *[version.hash for version in flow.history])
         if key in counted
     ]
     if not uses:
-        return NEVER
-    return Use(
+        return NO_USAGE
+    return FlowUsage(
         count=sum(use.count for use in uses),
         last_ms=max((use.last_ms for use in uses if use.last_ms is not None), default=None),
     )
 
 
-def spell_use(use: Use, now_ms: int) -> str:
+def spell_usage(use: FlowUsage, now_ms: int) -> str:
     return (
         "never"
         if use.last_ms is None
@@ -77,7 +77,7 @@ def spell_use(use: Use, now_ms: int) -> str:
     )
 
 
-def mark(flow: Flow) -> Piece:
+def flow_note(flow: Flow) -> Piece:
     words = [
         *([] if flow.enabled else ["disabled"]),
         *([f"unsupported: {flow.unsupported}"] if flow.unsupported else []),

@@ -1,4 +1,4 @@
-"""A verb's module is imported only when that verb is invoked."""
+"""Click group that imports the module of a verb only when the verb is invoked."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-def others() -> Mapping[str, EntryPoint]:
-    """Return the verbs of other distributions by name; a verb of ours cannot be replaced."""
+def external_verbs() -> Mapping[str, EntryPoint]:
+    """Return the verbs of other distributions by name; they cannot replace a shipped verb."""
     return {
         name: point for name, point in plugins.points_of(plugins.VERBS).items() if name not in VERBS
     }
 
 
 def _is_verb(name: str) -> bool:
-    return is_installed(name) if name in VERBS else name in others()
+    return is_installed(name) if name in VERBS else name in external_verbs()
 
 
 def _command_of(name: str) -> click.Command | None:
-    point = others().get(name)
+    point = external_verbs().get(name)
     if point is None:
         return None
     command = plugins.loaded(point)
     if not isinstance(command, click.Command):
         raise EnvironmentLacks(
-            f"the verb {name!r} of {_whose(point)} is no click command: {point.value}",
-            remedy="repair or uninstall it",
+            f"the verb {name!r} of {_distribution_of(point)} is not a click command: {point.value}",
+            remedy="update or uninstall that distribution",
         )
     return command
 
 
-def _whose(point: EntryPoint) -> str:
+def _distribution_of(point: EntryPoint) -> str:
     return "an unknown distribution" if point.dist is None else point.dist.name
 
 
@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
     """The group of all verbs in the catalogue."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the signature is click's
-        return [*filter(is_installed, VERBS), *others()]
+        return [*filter(is_installed, VERBS), *external_verbs()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the signature is click's
         if cmd_name not in VERBS:
@@ -74,10 +74,13 @@ class LazyGroup(click.Group):
                 formatter.write_dl(
                     [(name, line) for name, line in verbs.items() if is_installed(name)]
                 )
-        if more := others():
-            with formatter.section("Of other distributions"):
+        if more := external_verbs():
+            with formatter.section("From other distributions"):
                 formatter.write_dl(
-                    [(name, f"{found.value} of {_whose(found)}") for name, found in more.items()]
+                    [
+                        (name, f"{found.value} of {_distribution_of(found)}")
+                        for name, found in more.items()
+                    ]
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

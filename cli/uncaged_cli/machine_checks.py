@@ -1,6 +1,4 @@
-"""Each thing that this machine needs is tried, not guessed, and what fails comes with what to
-do.
-"""
+"""Checks of this machine for `doctor`: each requirement is tried, and each failure has a remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ OLDEST_PYTHON = (3, 11)
 OLDEST_GIT = (2, 25)
 LEAST_FREE_BYTES = 200_000_000
 GIT_TIMEOUT_S = 10
-PROBE = b"""descriptor = {"contract": 1, "name": "probe", "description": "Does nothing.", "kind": "workflow",
+PROBE_BUNDLE = b"""descriptor = {"contract": 1, "name": "probe", "description": "Does nothing.", "kind": "workflow",
               "parameters": {}, "roles": {}, "policy": {}, "continues": True}
 
 
@@ -44,8 +42,9 @@ Level = Literal["ok", "note", "problem"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of the report. remedy: what to do, for whatever is not ok. live: what else is known
-    of an agent that was tried.
+    """One line of the report.
+
+    remedy: what to do if the level is not `ok`. live: further data about an agent that was tried.
     """
 
     name: str
@@ -65,7 +64,7 @@ class Check:
 
 
 def machine_checks(engine: Engine) -> Iterator[Check]:
-    """Yield every check, each as soon as it is done."""
+    """Yield each check as soon as it is done."""
     yield check_python(sys.version_info[:2])
     yield check_git()
     yield from check_store(engine)
@@ -86,8 +85,8 @@ def check_python(version: tuple[int, int]) -> Check:
 
 
 def check_git(program: str = "git") -> Check:
-    """git is needed by flows whose roles work on files."""
-    remedy = "install git 2.25 or newer; flows that work on files need it"
+    """Check git, which flows with a workspace need."""
+    remedy = "install git 2.25 or newer; flows with a workspace need it"
     try:
         answer = subprocess.run(
             [program, "--version"],
@@ -105,7 +104,7 @@ def check_git(program: str = "git") -> Check:
 
 
 def check_store(engine: Engine) -> Iterator[Check]:
-    """The directory, its rights, its room, and the registry in it."""
+    """Check the store's directory, mode, free space and registry."""
     root = engine.store.root
     mode = stat.S_IMODE(root.stat().st_mode)
     free_bytes = shutil.disk_usage(root).free
@@ -115,13 +114,13 @@ def check_store(engine: Engine) -> Iterator[Check]:
             name="store",
             level="problem",
             text=f"{text}, not writable",
-            remedy=f"make {root} yours, or set UNCAGED_WORKFLOW_HOME",
+            remedy=f"change the owner of {root}, or set UNCAGED_WORKFLOW_HOME",
         )
     elif mode & 0o077:
         yield Check(
             name="store",
             level="problem",
-            text=f"{text}, open to others ({mode:o})",
+            text=f"{text}, accessible to other users (mode {mode:o})",
             remedy=f"chmod 700 {root}",
         )
     elif free_bytes < LEAST_FREE_BYTES:
@@ -129,7 +128,7 @@ def check_store(engine: Engine) -> Iterator[Check]:
             name="store",
             level="problem",
             text=text,
-            remedy="make room: uncaged-workflow prune --older-than 30d",
+            remedy="free some space: uncaged-workflow prune --older-than 30d",
         )
     else:
         yield Check(name="store", level="ok", text=text)
@@ -139,7 +138,7 @@ def check_store(engine: Engine) -> Iterator[Check]:
             name="registry",
             level="problem",
             text=problem,
-            remedy=f"mend that entry in {engine.store.registry_path}",
+            remedy=f"fix that entry in {engine.store.registry_path}",
         )
     if not snapshot.problems:
         yield Check(
@@ -150,42 +149,40 @@ def check_store(engine: Engine) -> Iterator[Check]:
 
 
 def check_sandboxes(engine: Engine) -> Iterator[Check]:
-    """Start one real process in each mechanism; one that holds is enough, if it holds scripts,
-    too.
+    """Start a process in each mechanism. One working mechanism is enough for bundles; scripts are
+    checked separately.
     """
     outcomes = [_try_sandbox(name) for name in ("bubblewrap", "landlock")]
-    holding = [outcome.name for outcome in outcomes if outcome.level == "ok"]
+    working = [outcome.name for outcome in outcomes if outcome.level == "ok"]
     for outcome in outcomes:
-        yield replace(outcome, level="note") if holding and outcome.level == "problem" else outcome
+        yield replace(outcome, level="note") if working and outcome.level == "problem" else outcome
     prefer = _setting(lambda: engine.config.sandbox)
-    if prefer in ("bubblewrap", "landlock") and holding and prefer not in holding:
+    if prefer in ("bubblewrap", "landlock") and working and prefer not in working:
         yield Check(
             name="sandbox",
             level="problem",
-            text=f"config.yaml asks for {prefer}, which does not hold",
+            text=f"config.yaml sets sandbox: {prefer}, which does not work here",
             remedy="set sandbox: auto",
         )
-    elif holding:
+    elif working:
         yield from _check_scripts(prefer or "auto")
     if os.geteuid() == 0:
         yield Check(
             name="user",
             level="note",
-            text="you are root: bundles stay locked in, scripts get a user of their own or are refused",
+            text="running as root: bundles stay sandboxed; scripts run as a separate user, or are refused",
         )
 
 
 def _try_sandbox(name: Literal["bubblewrap", "landlock"]) -> Check:
-    """Start a bundle's process in a mechanism; the remedy of a failure says what would make it
-    work.
-    """
+    """Start a bundle process in a mechanism; a failure has a remedy."""
     from uncaged_bundles.validation.validate import read_bundle
     from uncaged_engine.cells.cell import Cell
     from uncaged_engine.sandbox.mechanism import INSTALL, choose
 
     try:
         mechanism = choose(name)
-        Cell.start(read_bundle(PROBE), mechanism).close()
+        Cell.start(read_bundle(PROBE_BUNDLE), mechanism).close()
     except SandboxUnavailable as problem:
         return Check(
             name=name,
@@ -203,12 +200,12 @@ def _try_sandbox(name: Literal["bubblewrap", "landlock"]) -> Check:
     return Check(
         name=name,
         level="ok",
-        text=f"{which}: a process was started in it and found every door shut",
+        text=f"{which}: a process started in it could not read, write, connect or fork",
     )
 
 
 def _check_scripts(prefer: str) -> Iterator[Check]:
-    """Say why scripts do not run where bundles do, if that is so."""
+    """Yield a note if scripts cannot run."""
     from uncaged_engine.sandbox.mechanism import choose
 
     try:
@@ -220,7 +217,7 @@ def _check_scripts(prefer: str) -> Iterator[Check]:
 
 
 def check_config_and_agents(engine: Engine) -> Iterator[Check]:
-    """The configuration as a whole, then who would answer for a role."""
+    """Check the configuration, then its agents."""
     try:
         config = engine.config
     except UncagedError as problem:
@@ -228,32 +225,30 @@ def check_config_and_agents(engine: Engine) -> Iterator[Check]:
             name="config",
             level="problem",
             text=str(problem),
-            remedy=f"mend {engine.store.config_path}",
+            remedy=f"fix {engine.store.config_path}",
         )
         return
     written = engine.store.config_path.exists()
     yield Check(
         name="config",
         level="ok",
-        text=str(config.path) if written else "none written, the defaults hold",
+        text=str(config.path) if written else "no config.yaml; the defaults apply",
     )
     flows = engine.registry.read().flows
     for name in config.flows:
         if name not in flows:
-            remedy = f"mend flows.{name} in {config.path}, or add the flow"
+            remedy = f"fix flows.{name} in {config.path}, or add the flow"
             yield Check(
                 name="config",
                 level="note",
-                text=f"flows.{name}: there is no such flow{nearest(name, flows)}",
+                text=f"flows.{name}: no such flow{nearest(name, flows)}",
                 remedy=remedy,
             )
     yield from _agents(config)
 
 
 def _agents(config: Config) -> Iterator[Check]:
-    """Every configured agent is made, as it would be for a run; then which one answers when nobody
-    is asked for.
-    """
+    """Create each configured agent as a run would, then choose the default agent."""
     if not is_installed("agents"):
         yield Check(
             name="agents",
@@ -272,14 +267,14 @@ def _agents(config: Config) -> Iterator[Check]:
                 name=name,
                 level="problem",
                 text=str(problem),
-                remedy=f"mend agents.{name} in {config.path}",
+                remedy=f"fix agents.{name} in {config.path}",
             )
     installed = ", ".join((*config.agents, *kinds()))
-    yield Check(name="agents", level="ok", text=f"there are: {installed}")
+    yield Check(name="agents", level="ok", text=f"available: {installed}")
     try:
         default = default_agent(config, os.environ, Path.cwd())
     except UncagedError:
-        return  # it was named, and is told of by that name
+        return  # reported above under its own name
     yield Check(
         name="agent", level="ok", text=f"{default.name} answers by default: {default.reason}"
     )

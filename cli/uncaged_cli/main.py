@@ -1,5 +1,5 @@
-"""Every way in which a command can end is turned into an exit code and at most a few lines here;
-nobody ever sees a traceback.
+"""Top level of the command line: turns each result and each error into an exit code and a short
+message, never a traceback.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
 
 EXIT_INTERRUPTED = 130
-MACHINE = frozenset(
+MACHINE_ERRORS = frozenset(
     (
         errno.ENOSPC,
         errno.EDQUOT,
@@ -33,36 +33,37 @@ MACHINE = frozenset(
         errno.ENFILE,
     )
 )
-"""What the machine refuses, wherever it is met, and its person can mend: a full disk, a directory
-of somebody else.
-"""
-CLICK_WORDS = {
+"""Errors of the machine that the user can fix, such as a full disk or missing permissions."""
+CLICK_TERMS = {
     "a valid float range": "a number",
     "a valid integer range": "a whole number",
     "x>=": "from ",
     "0<=x<=": "0 to ",
 }
-"""What click says, and what a person would."""
+"""Replacements for terms in the messages of click."""
 
 
 def main(launching: Launching | None = None) -> NoReturn:
-    """Run the command line of this process. launching: a worker that is starting already."""
+    """Run the command line of this process.
+
+    launching: a worker that is already being started.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # a terminal that lacks a character shows its number, not a crash
+            # print the code point of a character that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:], launching)
     try:
         sys.stdout.flush()
     except OSError:  # a pipe that was closed, a full disk
-        # or the interpreter complains on its way out
+        # otherwise the interpreter prints an error at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code or 1
     sys.exit(code)
 
 
 def run(argv: Sequence[str], launching: Launching | None = None) -> int:
-    """Perform *argv* and return the exit code."""
+    """Execute *argv* and return the exit code."""
     try:
         code = group.main(list(argv), prog_name=PROGRAM, standalone_mode=False, obj=launching)
     except UncagedError as problem:
@@ -78,11 +79,11 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except Exception as problem:
-        # the top of the command line: one of the three places where that is allowed
-        if isinstance(problem, OSError) and problem.errno in MACHINE:
+        # the top of the command line: one of three places that catch every exception
+        if isinstance(problem, OSError) and problem.errno in MACHINE_ERRORS:
             where = f" at {problem.filename}" if isinstance(problem.filename, str) else ""
             return _fail(
-                f"{problem.strerror}{where}; mend that and try again", UncagedError.exit_code
+                f"{problem.strerror}{where}; fix that and try again", UncagedError.exit_code
             )
         if isinstance(problem, FileNotFoundError) and not _has_directory():
             return _fail(
@@ -91,14 +92,15 @@ def run(argv: Sequence[str], launching: Launching | None = None) -> int:
             )
         if (package := _lacking_package(problem)) is not None:
             return _fail(
-                f"this needs the package {package}, which is not installed", NotFoundError.exit_code
+                f"the package {package} is not installed; reinstall uncaged-workflow",
+                NotFoundError.exit_code,
             )
         return _report(problem, argv)
     return code if isinstance(code, int) else 0
 
 
 def _lacking_package(problem: Exception) -> str | None:
-    """Return the package of this distribution that was deleted, if that is the problem."""
+    """Return the package of this distribution that cannot be imported, if that is the problem."""
     name = problem.name if isinstance(problem, ModuleNotFoundError) else None
     return name if name is not None and name.startswith("uncaged_") and "." not in name else None
 
@@ -117,9 +119,9 @@ def _fail(message: str, code: int) -> int:
 
 
 def _sentence(problem: click.ClickException) -> str:
-    """Return click's message in our form, with the usage line's hint as next step."""
+    """Return a message of click in our format, with the help of the verb as next step."""
     message = " ".join(problem.format_message().split()).rstrip(".")
-    for theirs, ours in CLICK_WORDS.items():
+    for theirs, ours in CLICK_TERMS.items():
         message = message.replace(theirs, ours)
     message = message[:1].lower() + message[1:]
     context = getattr(problem, "ctx", None)
@@ -130,7 +132,7 @@ def _report(problem: Exception, argv: Sequence[str]) -> int:
     from .crash import EXIT_BUG, write_report
 
     where = write_report(problem, argv, os.environ)
-    place = f"the report is in {where}" if where else "no directory took the report"
+    place = f"the report is in {where}" if where else "the report could not be written"
     return _fail(f"this is a bug in {PROGRAM} ({type(problem).__name__}); {place}", EXIT_BUG)
 
 
@@ -156,16 +158,17 @@ def _print_version(context: click.Context, _option: click.Parameter, wanted: boo
 )
 @click.pass_context
 def group(context: click.Context) -> None:
-    """Run workflows of AI agents: every step journalled, every flow one hashed file in a sandbox.
+    """Run workflows of AI agents. Each flow is one hashed file that runs in a sandbox; each step is
+    recorded in a journal.
 
     \b
     First steps:
-      uncaged-workflow demo shop              a repository with red tests
+      uncaged-workflow demo shop              write a repository with failing tests
       uncaged-workflow run solve-issue --workspace shop --prompt - < shop/ISSUE.md
 
-    Exit codes: 0 done, 1 the command failed, 2 usage, 3 the thread ended without success, 4 no
-    agent or credentials, 5 not found, 6 a limit was reached, 7 no sandbox, 8 waiting or paused, 70
-    a bug of ours, 130 interrupted.
+    Exit codes: 0 success, 1 the command failed, 2 wrong usage, 3 the thread ended without success,
+    4 no agent or credentials, 5 not found, 6 a limit was reached, 7 no sandbox, 8 the thread is
+    waiting or paused, 70 internal error, 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

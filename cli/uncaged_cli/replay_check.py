@@ -1,4 +1,4 @@
-"""What another version would have done in a flow's past threads is told thread by thread."""
+"""Report of a replay check: the past threads of a flow, replayed against another version."""
 
 from __future__ import annotations
 
@@ -18,48 +18,53 @@ SHOWN_COLUMNS = 400
 EXIT_DIVERGED = 1
 
 
-def _document(one: Checked) -> Mapping[str, object]:
+def _thread_document(thread: Checked) -> Mapping[str, object]:
     fields = {
-        "threadId": one.thread_id,
-        "steps": one.steps,
-        "identical": one.identical,
-        "step": one.step,
+        "threadId": thread.thread_id,
+        "steps": thread.steps,
+        "identical": thread.identical,
+        "step": thread.step,
     }
-    return {**fields, "recorded": one.recorded, "yielded": one.yielded, "message": one.message}
+    return {
+        **fields,
+        "recorded": thread.recorded,
+        "yielded": thread.yielded,
+        "message": thread.message,
+    }
 
 
 def show_check(engine: Engine, flow: str, source: bytes, *, as_json: bool) -> int:
-    """Replay the past threads of *flow* against *source*, say how each would have gone, and return
-    0 if all went alike.
+    """Replay the past threads of *flow* against *source*, print each difference, and return the
+    exit code: 0 if all threads are identical.
     """
     from uncaged_bundles.validation.validate import read_bundle
     from uncaged_engine.effect_kinds import KNOWN
 
     bundle = read_bundle(source, KNOWN)
     checked = engine.check(flow, bundle)
-    diverged = [one for one in checked if not one.identical]
+    diverged = [thread for thread in checked if not thread.identical]
     if as_json:
         json_output.document(
             {
                 "flow": flow,
                 "hash": bundle.hash,
                 "identical": len(checked) - len(diverged),
-                "threads": [_document(one) for one in checked],
+                "threads": [_thread_document(thread) for thread in checked],
             }
         )
         return EXIT_DIVERGED if diverged else 0
-    for one in diverged:
+    for thread in diverged:
         result(
-            Styled(one.thread_id, "cyan"),
+            Styled(thread.thread_id, "cyan"),
             " ",
             Styled("diverges", "yellow"),
-            f" at step {one.step}" if one.step else "",
+            f" at step {thread.step}" if thread.step else "",
         )
-        if one.recorded:
-            result(f"  then  {shorten(one.recorded, SHOWN_COLUMNS)}")
-            result(f"  now   {shorten(one.yielded, SHOWN_COLUMNS)}")
-        elif one.message:
-            result(f"  {shorten(one.message, SHOWN_COLUMNS)}")
+        if thread.recorded:
+            result(f"  recorded  {shorten(thread.recorded, SHOWN_COLUMNS)}")
+            result(f"  yielded   {shorten(thread.yielded, SHOWN_COLUMNS)}")
+        elif thread.message:
+            result(f"  {shorten(thread.message, SHOWN_COLUMNS)}")
     total = f"{len(checked)} past thread{'' if len(checked) == 1 else 's'} of {flow} against {bundle.hash}"
     result(f"{total}: {len(checked) - len(diverged)} identical, {len(diverged)} diverge")
     return EXIT_DIVERGED if diverged else 0

@@ -1,4 +1,4 @@
-"""A verb meets the store and the clock here, and imports the engine no earlier than that."""
+"""Engine and clock of a verb. The engine is imported only when a verb opens it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def open_engine() -> Engine:
-    """Open the person's store, and say what could not be added to it."""
+    """Open the store and print a warning for each shipped flow that could not be added."""
     from uncaged_engine.api import Engine
 
     engine = Engine.open()

@@ -215,7 +215,7 @@ def test_a_full_disk_behind_standard_output_is_no_bug(
         )
     assert (done.returncode, done.stderr) == (
         1,
-        "error: No space left on device; mend that and try again\n",
+        "error: No space left on device; fix that and try again\n",
     )
 
 
@@ -231,5 +231,5 @@ def test_a_directory_of_somebody_else_is_no_bug(
     monkeypatch.setattr(group, "main", refuse)
     assert run(["list"]) == 1
     assert (
-        capsys.readouterr().err == "error: Permission denied at /s/logs; mend that and try again\n"
+        capsys.readouterr().err == "error: Permission denied at /s/logs; fix that and try again\n"
     )

@@ -201,7 +201,7 @@ def test_an_edit_says_what_it_cannot_do(
         (["count-lines", "--set-parameter", "times.size=3"], "is not NAME.FIELD=VALUE"),
         (
             ["count-lines", "--set-parameter", "times.allowedValues=[1"],
-            "allowedValues is a JSON list or words with commas between",
+            "allowedValues must be a JSON list or values separated by commas",
         ),
         (
             ["count-lines", "--remove-parameter", "tims"],
@@ -209,8 +209,8 @@ def test_an_edit_says_what_it_cannot_do(
         ),
         (["count-lines", "--pattern", "x $(nothing:word)"], "there is no parameter 'nothing'"),
         (["count-lines", "--script", str(tmp_path / "task.py")], "needs a script, which"),
-        (["count-lines", "--allow-flow", "echo"], "--allow-flow is for tasks"),
-        (["echo", "--description", "x"], "came neither from a recipe nor from a script"),
+        (["count-lines", "--allow-flow", "echo"], "--allow-flow is for task flows"),
+        (["echo", "--description", "x"], "was not built from a recipe or a script"),
     ):
         done = command("edit", *words)
         assert (done.returncode in (1, 2, 5), said in done.stderr) == (True, True), done.stderr

@@ -105,7 +105,8 @@ def test_roles_without_the_package_of_agents_are_refused_in_words(tmp_path: Path
     lacking = command("thread", "diff", "latest")
     assert lacking.returncode == 5
     assert (
-        lacking.stderr == "error: this needs the package uncaged_agents, which is not installed\n"
+        lacking.stderr
+        == "error: the package uncaged_agents is not installed; reinstall uncaged-workflow\n"
     )
 
 

@@ -11,7 +11,7 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.output import next_step, note, result
-from ..editing import Edit, edited
+from ..editing import FlowEdit, edited_bundle
 from ..inputs.completion import complete_flows, complete_patterns, complete_programs
 from ..inputs.consent import asker
 from ..inputs.options import accept_option, flow_argument, json_option
@@ -114,14 +114,14 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
     """Make a new version of FLOW, which came from a recipe or a script. What it may do beyond the
     version before needs one yes.
     """
-    edit = Edit(**changes)  # type: ignore[arg-type]  # click gives each option the type that Edit says
+    edit = FlowEdit(**changes)  # type: ignore[arg-type]  # click gives each option the type that FlowEdit declares
     if edit.is_empty:
         raise UsageError(
             "nothing to change: name what, such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help"
         )
     engine = open_engine()
     entry = entry_of(engine.registry, flow)
-    built = edited(engine.store.load_bundle(entry.hash), entry.name, edit)
+    built = edited_bundle(engine.store.load_bundle(entry.hash), entry.name, edit)
     for line in built.notes:
         note("  ", line)
     added = engine.add(entry.name, built.source, accept=asker(f"flow {flow!r}", accept=accept))

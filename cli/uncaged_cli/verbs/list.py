@@ -12,7 +12,7 @@ from ..display import json_output
 from ..display.durations import ago
 from ..display.output import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
-from ..flow_usage import count_uses, mark, spell_use, used_by
+from ..flow_usage import count_usage, flow_note, spell_usage, usage_of
 from ..inputs.options import full_option, json_option
 from ..runtime import now_ms, open_engine
 
@@ -27,7 +27,7 @@ def command(full: bool, as_json: bool) -> None:
     engine = open_engine()
     snapshot = engine.registry.read()
     flows = sorted(snapshot.flows.values(), key=lambda flow: flow.name)
-    used = count_uses(engine.store)
+    used = count_usage(engine.store)
     if as_json:
         json_output.document(
             {
@@ -40,7 +40,7 @@ def command(full: bool, as_json: bool) -> None:
                         "createdMs": flow.created_ms,
                         "source": flow.source,
                         "unsupported": flow.unsupported,
-                        "usageCount": (use := used_by(flow, used)).count,
+                        "usageCount": (use := usage_of(flow, used)).count,
                         "lastUsedMs": use.last_ms,
                         "versions": 1 + len(flow.history),
                     }
@@ -64,8 +64,8 @@ def command(full: bool, as_json: bool) -> None:
             str(1 + len(flow.history)),
             ago(flow.timestamp_ms, now),
             flow.source,
-            spell_use(used_by(flow, used), now),
-            mark(flow),
+            spell_usage(usage_of(flow, used), now),
+            flow_note(flow),
         ]
         for flow in flows
     ]
