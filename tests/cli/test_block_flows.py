@@ -121,10 +121,10 @@ def test_an_export_has_no_credential_and_comes_back_disabled(
     assert exported.returncode == 0, exported.stderr
     path = tmp_path / "caller.json"
     assert "planted-token" not in path.read_text()
-    assert "left out: block 1 (apiCall): 'Authorization'" in exported.stderr
+    assert "omitted: block 1 (apiCall): 'Authorization'" in exported.stderr
     assert command("export", "caller").returncode == 1, "it does not write over a file"
     refused = command("import", str(path), "--name", "caller", "--accept")
-    assert "there is a flow 'caller' already" in refused.stderr
+    assert "a flow 'caller' already exists" in refused.stderr
     imported = command("import", str(path), "--name", "again", "--accept")
     assert imported.returncode == 0, imported.stderr
     listed = {

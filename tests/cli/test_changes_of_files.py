@@ -166,7 +166,7 @@ def test_a_thread_without_a_commit_has_nothing_to_merge(command: Command, reposi
     done = command("thread", "merge", "latest", "--yes")
     assert (
         done.returncode,
-        "has made no commit" in done.stderr,
+        "made no commit" in done.stderr,
         "thread diff 01" in done.stderr,
     ) == (0, True, True), done.stderr
 

@@ -87,7 +87,7 @@ def test_what_a_role_may_do_is_said_before_anything_runs(command: Command, tmp_p
     assert command("add", "judged", str(path), "--accept").returncode == 0
     shown = command("show", "judged").stdout
     assert "role: may ask agents to answer for roles; tools: read, search" in shown
-    assert "are held to this in what they ask of us" in " ".join(shown.split())
+    assert "are restricted by the permissions that they request" in " ".join(shown.split())
     (tmp_path / "answer").write_text('```json\n{"status": "yes"}\n```\n')
     ran = command("run", "judged", "--prompt", "x", "--agent", f"command:cat {tmp_path / 'answer'}")
     assert ran.returncode == 0
@@ -130,8 +130,8 @@ def test_versions_come_and_go(command: Command, flow: AddFlow, tmp_path: Path) -
         < difference.index("source")
     )
     assert json.loads(command("diff", first, "echo", "--json").stdout)["new"] == second
-    assert f"echo is {first} now (was {second})" in command("rollback", "echo").stdout
-    assert f"echo is {second} now" in command("rollback", "echo", second[:6].lower()).stdout
+    assert f"echo is now {first} (was {second})" in command("rollback", "echo").stdout
+    assert f"echo is now {second}" in command("rollback", "echo", second[:6].lower()).stdout
     assert command("disable", "echo").returncode == 0
     assert command("run", "echo").returncode == 1
     assert "disabled" in command("list").stdout

@@ -24,5 +24,5 @@ def test_a_kill_that_came_too_late_is_no_success(
     monkeypatch.setattr(Engine, "kill", lambda _engine, _text: placed.thread)
     assert main.run(["kill", placed.thread]) == 1
     said = capsys.readouterr()
-    assert "is completed: it came to that before it could be killed" in said.err
+    assert "is completed: it ended before it could be killed" in said.err
     assert said.out == ""

@@ -153,7 +153,7 @@ def test_a_form_asks_field_by_field(
             "You are the reviewer.",
             "How it looks.",
             "status (fine | bad)",
-            "'perhaps' is none of fine, bad",
+            "'perhaps' is not one of fine, bad",
             "places 2",
         )
     )

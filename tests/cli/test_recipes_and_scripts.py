@@ -130,7 +130,7 @@ def test_examples_are_compared_with_what_they_expect(command: Command, added: st
     ]
     assert (
         done.stdout.splitlines()[5]
-        == "2 of 4 examples went as they should, 1 without an expectation, 1 skipped"
+        == "2 of 4 examples did not fail, 1 without an expectation, 1 skipped"
     )
     assert "the path '/nowhere' does not exist" in done.stderr
     assert 'and should be "is a directory"' in done.stderr

@@ -47,6 +47,6 @@ def test_a_timer_goes_on_with_what_has_slept_long_enough(
     store.bundle_path(lost.bundle.hash).unlink()
     done = command("resume", "--due")
     assert (done.returncode, done.stdout) == (1, f"{early.thread}\n")
-    assert f"thread {lost.thread} does not go on: " in done.stderr
+    assert f"thread {lost.thread} was not resumed: " in done.stderr
     assert f"woke at {now - 1}" in command("thread", early.thread, "--follow").stdout
     assert json.loads(command("resume", "--due", "--json").stdout) == {"threadIds": []}

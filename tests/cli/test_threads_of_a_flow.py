@@ -200,7 +200,7 @@ def test_an_interrupt_leaves_the_thread_running(
     running = command("ps").stdout
     assert "null" in running
     assert command("thread", "rm", "latest").returncode == 1
-    assert "will pause when the step in flight is finished" in command("pause", "latest").stdout
+    assert "will pause when its current step has ended" in command("pause", "latest").stdout
     assert command("kill", "latest").returncode == 0
     killed = command("kill", "latest")
     assert killed.returncode == 1

@@ -103,7 +103,7 @@ def test_an_agent_of_another_store_takes_a_place(engine: Engine, tmp_path: Path)
         shown = ps(engine)
         assert "role writer, queued behind other agents" in shown.stdout
         assert (
-            "1 agent is queued: 1 works on this machine, all stores counted, and limits.agents in config.yaml is 1"
+            "1 agent is queued: 1 agent is running on this machine (all stores), and limits.agents in config.yaml is 1"
             in shown.stderr
         )
         [document] = json.loads(ps(engine, "--json").stdout)

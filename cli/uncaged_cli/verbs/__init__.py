@@ -1,1 +1,1 @@
-"""One verb of the command line is one module here; each has one `command`."""
+"""Verbs of the command line: one module per verb, each with one `command`."""

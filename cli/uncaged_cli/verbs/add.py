@@ -1,6 +1,4 @@
-"""`add` puts a bundle into the registry, after a person has said yes to what its policy asks
-anew.
-"""
+"""The verb `add`: registers a flow, after the user granted what its policy newly asks for."""
 
 from __future__ import annotations
 
@@ -30,74 +28,70 @@ if TYPE_CHECKING:
     "--check",
     "only_check",
     is_flag=True,
-    help="Add nothing; say what it would have done in the past threads of NAME.",
+    help="Do not add FILE; replay the past threads of NAME against it.",
 )
 @accept_option
 @json_option
 def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: bool) -> int:
-    """Register FILE as the flow NAME: a bundle as it is; a definition, a recipe (.json) or a script
-    (.sh, .py, .ps1) built first.
+    """Add FILE as the flow NAME. A bundle is added as it is; a definition, a recipe (.json) or a
+    script (.sh, .bash, .py, .ps1) is built first.
 
-    What the policy asks beyond the version before is shown in words and needs one yes.
+    Permissions that the version before did not have are listed and must be granted.
     """
-    found = bundle_source(file, name)
-    if found.built:
+    flow = bundle_source(file, name)
+    if flow.built:
         note(f"built {file}")
-    for line in found.notes:
+    for line in flow.notes:
         note("  ", line)
     engine = open_engine()
     with in_file(file):
         if only_check:
-            return show_check(engine, name, found.source, as_json=as_json)
-        register(engine, name, found, accept=accept, as_json=as_json)
+            return show_check(engine, name, flow.source, as_json=as_json)
+        register(engine, name, flow, accept=accept, as_json=as_json)
     return 0
 
 
 def register(
     engine: Engine,
     name: str,
-    found: FlowSource,
+    flow: FlowSource,
     *,
     accept: bool,
     as_json: bool,
     origin: str = "person",
 ) -> None:
-    """Put what was found into the registry and say so; a flow that says of itself that it is
-    disabled is disabled.
-    """
+    """Register the flow and print the result; a flow that declares itself disabled is disabled."""
     added = engine.add(
-        name, found.source, accept=asker(f"flow {name!r}", accept=accept), origin=origin
+        name, flow.source, accept=asker(f"flow {name!r}", accept=accept), origin=origin
     )
-    if not found.active:
+    if not flow.active:
         engine.registry.set_enabled(added.name, enabled=False)
     if as_json:
         fields = {
             "flow": added.name,
             "hash": added.hash,
             "changed": added.changed,
-            "built": found.built,
-            "enabled": found.active,
+            "built": flow.built,
+            "enabled": flow.active,
         }
-        json_output.document({**fields, "granted": list(added.widened), "notes": list(found.notes)})
+        json_output.document({**fields, "granted": list(added.widened), "notes": list(flow.notes)})
         return
     result(
         f"{added.name}@{added.hash}"
         if added.changed
-        else f"{added.name} is {added.hash} already; nothing was changed"
+        else f"{added.name} is already {added.hash}; nothing was changed"
     )
-    if not found.active:
-        note(f"{added.name} is disabled, as its file says")
+    if not flow.active:
+        note(f"{added.name} is disabled, as declared in its file")
     next_step(
-        f"uncaged-workflow run {added.name}{wanted(engine, added.hash)}"
-        if found.active
+        f"uncaged-workflow run {added.name}{required_options(engine, added.hash)}"
+        if flow.active
         else f"uncaged-workflow enable {added.name}"
     )
 
 
-def wanted(engine: Engine, bundle_hash: BundleHash) -> str:
-    """Return the options that a run cannot do without: the task for those who play roles, and each
-    required parameter.
-    """
+def required_options(engine: Engine, bundle_hash: BundleHash) -> str:
+    """Return the options that a run requires: the prompt for roles, and each required parameter."""
     descriptor = engine.bundle(bundle_hash).descriptor
     required = descriptor.parameters.get("required", [])
     words = ["--prompt TEXT"] if descriptor.roles else []

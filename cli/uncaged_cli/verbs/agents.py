@@ -19,21 +19,21 @@ from ..runtime import open_engine
 if TYPE_CHECKING:
     from uncaged_engine.settings.config import AgentSettings, Config
 
-HEADERS = ("agent", "uses", "here", "what it is")
+HEADERS = ("agent", "uses", "available", "description")
 
 
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """List the agents that are configured, those that are found on this machine, and which one is
-    the default and why.
+    """List the configured agents and the known agents on this machine, and the default agent with
+    the reason.
     """
     from uncaged_agents.choose import default_agent
 
     engine = open_engine()
     config = engine.config
     chosen = default_agent(config, os.environ, Path.cwd())
-    rows = found(config)
+    rows = agent_rows(config)
     if as_json:
         agents = [dict(zip(("name", "use", "here", "about"), row, strict=True)) for row in rows]
         json_output.document({"default": chosen.recorded(), "agents": agents})
@@ -45,7 +45,7 @@ def command(as_json: bool) -> None:
     table(render(HEADERS, shown, width=text_width(sys.stdout)))
 
 
-def found(config: Config) -> list[tuple[str, str, str, str]]:
+def agent_rows(config: Config) -> list[tuple[str, str, str, str]]:
     """Return the rows of configured agents, known coding agents, and the kinds that need no
     program.
     """
@@ -66,14 +66,12 @@ def found(config: Config) -> list[tuple[str, str, str, str]]:
 
 
 def kind_row(name: str) -> tuple[str, str, str, str]:
-    """Return the row of a kind by its bare name; without a last field if the kind needs
-    settings.
-    """
+    """Return the row of an agent kind; the last field is empty if the kind needs settings."""
     from uncaged_agents.kinds import kind_of
 
     try:
         kind = kind_of(name)
-    except UncagedError as problem:  # what another distribution registered is broken
+    except UncagedError as problem:  # registered by another distribution, and broken
         return name, name, "no", str(problem)
     return name, name, f"with {kind.needs}" if kind.needs else "yes", kind.about
 
@@ -84,5 +82,5 @@ def about(agent: AgentSettings) -> str:
 
     try:
         return kind_of(agent.use).describe(agent.settings)
-    except UncagedError as problem:  # there is no such kind, or it is broken
+    except UncagedError as problem:  # an unknown or broken kind
         return str(problem)

@@ -1,4 +1,4 @@
-"""`answer` tells a waiting thread what it asked a person, and follows it."""
+"""The verb `answer`: answers the question of a waiting thread, and follows the thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ANY_TEXT: Mapping[str, object] = {"type": "string"}
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The answer stands in this file.",
+    help="Read the answer from this file.",
 )
 @click.option("--edit", "edited", is_flag=True, help="Write the answer in your editor.")
 @verbose_option
@@ -47,12 +47,12 @@ def command(
     detach: bool,
     as_json: bool,
 ) -> int:
-    """Answer the question that THREAD waits with, and follow it. On a terminal the question is
-    asked when TEXT is missing.
+    """Answer the question of the waiting THREAD, and follow the thread. Without TEXT, a terminal
+    asks for the answer.
 
-    Where the question wants a number, a truth value, a list or a mapping, TEXT is JSON. A role's
-    question takes JSON that fits its fields, a text with a ```json block in it, one word that a
-    field's choices have, or a text where exactly one field takes any text.
+    For a number, a boolean, a list or a mapping, TEXT is JSON. For a role, TEXT is JSON with the
+    role's fields, a text with a ```json block, one of the choices of a field, or any text if
+    exactly one field takes free text.
 
     \b
     Examples:
@@ -66,11 +66,11 @@ def command(
     engine = open_engine()
     view = engine.thread(thread)
     thread_id, status = view.summary.thread_id, view.summary.status
-    asked = question(view.records) or {}
-    said: object = read(value, file)
-    if said is None and status == "waiting":
-        said = ask(asked, thread_id, edited=edited)
-    engine.answer(thread_id, typed(said, asked))
+    question_record = question(view.records) or {}
+    answer: object = read(value, file)
+    if answer is None and status == "waiting":
+        answer = ask(question_record, thread_id, edited=edited)
+    engine.answer(thread_id, converted(answer, question_record))
     if not detach:
         return follow(
             engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(view.records)
@@ -83,50 +83,57 @@ def command(
 
 
 def read(value: str | None, file: Path | None) -> str | None:
-    """The answer as it was given: a word of the command, standard input, or a file."""
+    """Return the answer of the command line: the argument, standard input, or a file."""
     if file is not None and value is not None:
-        raise UsageError("say TEXT or --file, not both")
+        raise UsageError("give TEXT or --file, not both")
     if file is not None:
         return read_text(file)
     return sys.stdin.read().removeprefix("\ufeff") if value == "-" else value
 
 
-def typed(said: object, asked: Mapping[str, object]) -> object:
-    """The answer as the question's schema wants it."""
-    if not isinstance(said, str):
-        return said if said is not None else ""
-    if "fields" in asked:
+def converted(answer: object, question_record: Mapping[str, object]) -> object:
+    """Convert the answer to the type of the question's schema."""
+    if not isinstance(answer, str):
+        return answer if answer is not None else ""
+    if "fields" in question_record:
         return (
-            parse_value("answer", said, {"properties": {"answer": {"type": "object"}}})
-            if said.lstrip().startswith("{")
-            else said
+            parse_value("answer", answer, {"properties": {"answer": {"type": "object"}}})
+            if answer.lstrip().startswith("{")
+            else answer
         )
-    return parse_value("answer", said, {"properties": {"answer": asked.get("schema", ANY_TEXT)}})
+    return parse_value(
+        "answer", answer, {"properties": {"answer": question_record.get("schema", ANY_TEXT)}}
+    )
 
 
-def ask(asked: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
-    """Ask the person who sits here."""
-    words = str(asked.get("question", "what is the answer?"))
-    fields = asked.get("fields")
+def ask(question_record: Mapping[str, object], thread_id: str, *, edited: bool) -> object:
+    """Ask for the answer on the terminal or in the editor."""
+    words = str(question_record.get("question", "what is the answer?"))
+    fields = question_record.get("fields")
     if edited:
-        return edit(str(asked.get("prompt", words)), fields if isinstance(fields, Mapping) else {})
+        return edit(
+            str(question_record.get("prompt", words)), fields if isinstance(fields, Mapping) else {}
+        )
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        said = (
+        answer = (
             shlex.quote(json.dumps(template(fields, "…"), ensure_ascii=False))
             if isinstance(fields, Mapping)
             else "TEXT"
         )
         raise UsageError(
-            f"thread {thread_id} asks: {words}\nsay it: uncaged-workflow answer {thread_id} {said}"
+            f"thread {thread_id} asks: {words}\nanswer with: uncaged-workflow answer {thread_id} {answer}"
         )
     from uncaged_models.prompts.prompt import HOW_TO_ANSWER
 
     note(words)
-    if "prompt" in asked:
-        note(str(asked["prompt"]).rpartition(f"\n{HOW_TO_ANSWER}\n")[0] or str(asked["prompt"]))
+    if "prompt" in question_record:
+        note(
+            str(question_record["prompt"]).rpartition(f"\n{HOW_TO_ANSWER}\n")[0]
+            or str(question_record["prompt"])
+        )
     for name in ("problem", "worktree"):
-        if name in asked:
-            note(f"{name}: {asked[name]}")
+        if name in question_record:
+            note(f"{name}: {question_record[name]}")
     if isinstance(fields, Mapping):
         return fill(fields)
     return str(click.prompt(">", err=True, prompt_suffix=" "))

@@ -1,4 +1,6 @@
-"""`archive` compresses journals of threads that have ended; they are read as before."""
+"""The verb `archive`: compresses the journals of ended threads. Every other verb reads them as
+before.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,20 @@ from ..runtime import open_engine
 
 @click.command()
 @click.argument("threads", metavar="[THREAD...]", nargs=-1, shell_complete=complete_threads)
-@click.option("--older-than", metavar="AGE", help="Every ended thread older than this, as in 30d.")
+@click.option(
+    "--older-than",
+    metavar="AGE",
+    help="Archive every thread that ended longer ago than this, such as 30d.",
+)
 @json_option
 def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> None:
-    """Compress the journals of ended threads: the named ones, or with --older-than all that are old
+    """Compress the journals of the named ended threads, or with --older-than of all that are old
     enough.
     """
     if bool(threads) == (older_than is not None):
-        raise UsageError("name threads, or an age with --older-than (0d means all that have ended)")
+        raise UsageError(
+            "name threads, or an age with --older-than (0d archives all ended threads)"
+        )
     older_than_ms = parse_age(older_than) if older_than else None
     from uncaged_engine.threads.housekeeping import archive_threads
 
@@ -39,9 +47,9 @@ def command(threads: tuple[str, ...], older_than: str | None, as_json: bool) -> 
         )
         return
     for path in archived.kept_aside:
-        note(f"a journal had a damaged tail; it was cut and is kept in {path}")
+        note(f"a journal had a damaged tail, which was moved to {path}")
     if threads and not archived.threads:
-        result("nothing to do: archived already")
+        result("nothing to do: already archived")
         return
     result(
         f"archived {len(archived.threads)} thread{'' if len(archived.threads) == 1 else 's'}, {spell_bytes(archived.saved_bytes)} saved"

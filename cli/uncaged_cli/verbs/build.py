@@ -1,4 +1,6 @@
-"""`build` turns a definition into the bytes of a bundle, the same bytes on every machine."""
+"""The verb `build`: builds the bundle of a definition, a recipe or a script. The same input gives
+the same bytes on every machine.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,13 @@ from ..inputs.sources import bundle_source, in_file
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the bundle here instead of to standard output.",
+    help="Write the bundle to this file instead of standard output.",
 )
 @json_option
 def command(file: Path, output: Path | None, as_json: bool) -> None:
-    """Build FILE, a definition, a recipe or a script, into a bundle: on standard output, or in the
-    file of --output.
+    """Build FILE, a definition, a recipe or a script, into a bundle, and print the bundle.
 
-    A file that is a bundle already is checked and passed through.
+    A file that is already a bundle is checked and printed unchanged.
     """
     from uncaged_bundles.storage.files import write_atomically
     from uncaged_bundles.validation.validate import read_bundle
@@ -42,7 +43,7 @@ def command(file: Path, output: Path | None, as_json: bool) -> None:
         bundle = read_bundle(source, KNOWN, check_schemas=True)
     if output is not None:
         if output.is_dir():
-            raise UsageError(f"{str(output)!r} is a directory; --output names the bundle's file")
+            raise UsageError(f"{str(output)!r} is a directory; --output must name a file")
         write_atomically(output, source)
     if as_json:
         where = {"output": str(output)} if output else {"source": source.decode()}

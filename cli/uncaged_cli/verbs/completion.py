@@ -1,4 +1,4 @@
-"""`completion` prints the script with which a shell completes this command."""
+"""The verb `completion`: prints the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(context: click.Context, shell: str, as_json: bool) -> None:
     """Print the completion script for SHELL."""
     kind = get_completion_class(shell)
     if kind is None:
-        raise UsageError(f"click knows no completion for {shell!r}")
+        raise UsageError(f"click has no completion for {shell!r}")
     script = kind(context.find_root().command, {}, PROGRAM, VARIABLE)
     source = script.source_template % script.source_vars()
     if as_json:

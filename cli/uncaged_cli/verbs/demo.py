@@ -1,4 +1,4 @@
-"""`demo` writes a small git repository with bugs and red tests."""
+"""The verb `demo`: writes a small git repository with failing tests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..inputs.options import json_option, new_directory_argument
 @new_directory_argument
 @json_option
 def command(directory: Path, as_json: bool) -> None:
-    """Write a small git repository with bugs and red tests into DIRECTORY."""
+    """Write a small git repository with bugs and failing tests into DIRECTORY."""
     from uncaged_templates.demo import write_demo
 
     write_demo(directory)
     if as_json:
         json_output.document({"directory": str(directory)})
         return
-    result(f"{directory}: a git repository with red tests")
+    result(f"{directory}: a git repository with failing tests")
     place, issue = shlex.quote(str(directory)), shlex.quote(str(directory / "ISSUE.md"))
     next_step(f"uncaged-workflow run solve-issue --workspace {place} --prompt - < {issue}")

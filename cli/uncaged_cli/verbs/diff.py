@@ -1,4 +1,4 @@
-"""`diff` shows what changed between two versions, what they may do first."""
+"""The verb `diff`: compares two versions of a flow, permissions first, or two threads."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ..runtime import open_engine
     "--threads",
     "of_threads",
     is_flag=True,
-    help="FLOW and OTHER are threads: where and how they part.",
+    help="FLOW and OTHER are threads: compare their steps.",
 )
 @json_option
 def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) -> None:
     """Compare FLOW with OTHER: policy first, then roles, schemas, graph, source.
 
-    Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the version
-    before is compared with the present one.
+    Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the previous
+    version of FLOW is compared with the current one.
     """
     from ..display.version_diff import coloured, compare
 
@@ -42,7 +42,7 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
         entry = entry_of(engine.registry, flow)
         if not entry.history:
             raise RefusedError(
-                f"flow {entry.name!r} has one version only; name what to compare it with"
+                f"flow {entry.name!r} has only one version; name another flow or version to compare it with"
             )
         flow, other = f"{entry.name}~1", entry.name
     old, new = (load_version(engine, text) for text in (flow, other))
@@ -58,7 +58,7 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
         return
     result(f"{flow} {old.hash} → {other} {new.hash}")
     if not sections:
-        result("the same bytes")
+        result("identical")
     for section in sections:
         result(Styled(section.title, "bright_black"))
         for line in section.lines:

@@ -1,4 +1,4 @@
-"""`disable` keeps a flow from starting new threads; those that run go on."""
+"""The verb `disable`: stops a flow from starting new threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..runtime import open_engine
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> None:
-    """Keep the flow from starting new threads; those that run go on."""
+    """Disable FLOW: it starts no new threads. Running threads continue."""
     registry = open_engine().registry
     name = entry_of(registry, flow).name
     registry.set_enabled(name, False)

@@ -1,4 +1,4 @@
-"""`doctor` tries what this machine needs and says what to do about whatever fails."""
+"""The verb `doctor`: checks what this machine needs, and prints a remedy for each failure."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ EXIT_PROBLEM = 1
 @click.option(
     "--live",
     is_flag=True,
-    help="Also try each agent that is configured or in use, with one tiny turn at most.",
+    help="Also try each configured or default agent, with at most one short request.",
 )
 @json_option
 def command(live: bool, as_json: bool) -> int:
-    """Check this machine: store, git, sandboxes (by starting one process in each), configuration,
-    and what agents lack: key, program, file.
+    """Check this machine: store, git, sandboxes (by starting a process in each), configuration, and
+    missing keys, programs or files of agents.
 
-    With --live each agent is tried as well: models and headless programs are asked for one word,
-    which may cost a little; agents of the Agent Client Protocol open a session; commands and people
-    are not asked. Each has a minute.
+    With --live each agent is tried: a model or a headless program is asked for one word, which may
+    cost a little; an agent of the Agent Client Protocol opens a session; commands and people are
+    not asked. Each trial ends after one minute.
     """
     checks: list[Check] = []
     for check in every_check(open_engine(), live=live):
@@ -59,8 +59,8 @@ def command(live: bool, as_json: bool) -> int:
 
 
 def every_check(engine: Engine, *, live: bool) -> Iterator[Check]:
-    """Yield the checks of the machine, then of the agents; one whose settings are wrong already is
-    not tried.
+    """Yield the checks of the machine, then of the agents, except agents whose settings are
+    invalid.
     """
     from ..agent_checks import agent_checks, live_checks
     from ..catalog import is_installed

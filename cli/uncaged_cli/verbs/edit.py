@@ -1,5 +1,5 @@
-"""`edit` makes a new version of a flow that came from a recipe or a script; its name, patterns and
-history stay.
+"""The verb `edit`: makes a new version of a flow that was built from a recipe or a script. Name,
+patterns and history are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..runtime import open_engine
     "--script",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The new script; its suffix says the language.",
+    help="The new script; its suffix is its language.",
 )
 @click.option("--description", metavar="TEXT", help="The new description.")
 @click.option(
@@ -40,7 +40,7 @@ from ..runtime import open_engine
     "removed",
     multiple=True,
     metavar="NAME",
-    help="Take a parameter out. May be repeated.",
+    help="Remove a parameter. May be repeated.",
 )
 @click.option(
     "--policy",
@@ -76,14 +76,14 @@ from ..runtime import open_engine
     "modules",
     multiple=True,
     metavar="NAME",
-    help="Let a Python script import this. May be repeated.",
+    help="Let a Python script import this module. May be repeated.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="HOST",
-    help="Let the flow reach this host. May be repeated.",
+    help="Let the flow connect to this host. May be repeated.",
 )
 @click.option(
     "--allow-flow",
@@ -106,18 +106,18 @@ from ..runtime import open_engine
     multiple=True,
     metavar="TEXT",
     shell_complete=complete_patterns,
-    help="Take a sentence pattern out. May be repeated.",
+    help="Remove a sentence pattern. May be repeated.",
 )
 @accept_option
 @json_option
 def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> None:
-    """Make a new version of FLOW, which came from a recipe or a script. What it may do beyond the
-    version before needs one yes.
+    """Make a new version of FLOW, which was built from a recipe or a script. New permissions must
+    be granted.
     """
     edit = FlowEdit(**changes)  # type: ignore[arg-type]  # click gives each option the type that FlowEdit declares
     if edit.is_empty:
         raise UsageError(
-            "nothing to change: name what, such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help"
+            "nothing to change: add an option such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help"
         )
     engine = open_engine()
     entry = entry_of(engine.registry, flow)
@@ -137,7 +137,7 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
     result(
         f"{added.name}@{added.hash} (was {entry.hash})"
         if added.changed
-        else f"{added.name} is {added.hash} already; nothing was changed"
+        else f"{added.name} is already {added.hash}; nothing was changed"
     )
     next_step(
         f"uncaged-workflow diff {added.name}~1 {added.name}"

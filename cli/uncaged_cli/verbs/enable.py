@@ -1,4 +1,4 @@
-"""`enable` lets a disabled flow start threads again."""
+"""The verb `enable`: lets a disabled flow start threads again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..runtime import open_engine
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> None:
-    """Let the disabled flow start threads again."""
+    """Enable a disabled FLOW, so that it can start threads again."""
     registry = open_engine().registry
     name = entry_of(registry, flow).name
     registry.set_enabled(name, True)

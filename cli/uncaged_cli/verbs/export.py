@@ -1,5 +1,5 @@
-"""`export` writes a thread with its bundle and blobs into one file, or a flow without its
-credentials.
+"""The verb `export`: writes a thread with its bundle and blobs, or a flow without its credentials,
+to a file.
 """
 
 from __future__ import annotations
@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 @click.argument(
     "what",
     metavar="THREAD|FLOW",
-    shell_complete=lambda *given: [*complete_flows(*given), *complete_threads(*given)],
+    shell_complete=lambda *arguments: [
+        *complete_flows(*arguments),
+        *complete_threads(*arguments),
+    ],
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
-    """Write a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow
+    """Export a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow
     (default: its name with .json or .py).
 
-    What was granted does not travel. Of a block flow no header value, token or secret travels
-    either: import says what to fill in.
+    Grants are not exported. Neither are header values, tokens and secrets of a block flow: import
+    lists what to fill in.
 
     \b
     Examples:
@@ -65,25 +68,27 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
 
 
 def find_thread(engine: Engine, what: str) -> ThreadId:
-    """Return the thread that is meant; what is no thread either was perhaps to be a flow."""
+    """Return the thread named *what*; the error also covers flows, since *what* may have
+    meant one.
+    """
     try:
         return engine.store.locate_thread(what)[1]
     except (NotFoundError, UsageError):
         if any(thread.startswith(what.upper()) for _, thread, _ in engine.store.find_threads()):
-            raise  # there are several
+            raise  # an ambiguous prefix
     try:
         engine.registry.resolve(what)
     except NotFoundError as exc:
         raise NotFoundError(
             f"{what!r} is neither a flow nor a thread: {exc}; 'uncaged-workflow threads' lists threads"
         ) from exc
-    raise NotFoundError(f"{what!r} is a bundle without a name; export the flow that it belongs to")
+    raise NotFoundError(f"{what!r} is a bundle without a name; export its flow instead")
 
 
 def export_flow(
     engine: Engine, flow: Flow, file: Path | None, *, force: bool, as_json: bool
 ) -> None:
-    """Write a block flow as the JSON that it came from, and any other as its bundle."""
+    """Write a block flow as its JSON, any other flow as its bundle."""
     from uncaged_bundles.builders.blocks.block import block_flow_of, export_block_flow
     from uncaged_bundles.storage.files import write_atomically
     from uncaged_engine.effect_kinds import KNOWN
@@ -104,7 +109,7 @@ def export_flow(
         return
     result(f"{path}: {flow.name}@{flow.hash}")
     for place in masked:
-        note("left out: ", place)
+        note("omitted: ", place)
     quoted = shlex.quote(str(path))
     next_step(
         f"uncaged-workflow add {flow.name} {quoted}"
@@ -115,5 +120,5 @@ def export_flow(
 
 def free_path(path: Path, *, force: bool) -> Path:
     if path.exists() and not force:
-        raise RefusedError(f"{str(path)!r} is there already; choose another name or say --force")
+        raise RefusedError(f"{str(path)!r} already exists; choose another name or add --force")
     return path

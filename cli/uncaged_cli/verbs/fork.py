@@ -1,4 +1,4 @@
-"""`fork` starts a new thread from a step of another one, which stays as it is."""
+"""The verb `fork`: starts a new thread from a step of an existing one, which is not changed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from ..runtime import open_engine
     "--from-role",
     metavar="ROLE",
     shell_complete=complete_roles,
-    help="Keep the steps through the first one of ROLE.",
+    help="Keep the steps up to and including the first one of ROLE.",
 )
-@click.option("--last", is_flag=True, help="With --from-role: through the last one.")
+@click.option("--last", is_flag=True, help="With --from-role: up to and including the last one.")
 @click.option(
     "--on",
     metavar="HASH|NAME|head",
@@ -48,7 +48,7 @@ from ..runtime import open_engine
     "instead",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="JSON that replaces the last kept step's outcome.",
+    help="A JSON file that replaces the outcome of the last kept step.",
 )
 @limit_options
 @agent_option
@@ -56,7 +56,7 @@ from ..runtime import open_engine
 @click.option(
     "--accept",
     is_flag=True,
-    help="Accept what a fork of an imported thread would use here, without a question.",
+    help="Accept what a fork of an imported thread would use on this machine, without asking.",
 )
 @verbose_option
 @detach_option
@@ -76,17 +76,17 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Start a new thread from THREAD's steps and follow it. Without --at or --from-role, all steps
-    but the last are kept.
+    """Start a new thread from the steps of THREAD and follow it. Without --at or --from-role, all
+    steps but the last are kept.
 
-    A fork of an imported thread is bound to this machine as by `resume`: --workspace, --link and
-    --test-command are for that alone.
+    A fork of an imported thread is bound to this machine as by `resume`; --workspace, --link and
+    --test-command are only for such a fork.
 
     \b
     Examples:
-      uncaged-workflow fork latest --at 2                    again from step 2, with its files
-      uncaged-workflow fork latest --from-role planner       keep the plan, code anew
-      uncaged-workflow fork latest --at 3 --on head          go on with the present version
+      uncaged-workflow fork latest --at 2                    repeat from step 3, its files restored
+      uncaged-workflow fork latest --from-role planner       keep the plan, repeat the rest
+      uncaged-workflow fork latest --at 3 --on head          continue on the current version
       uncaged-workflow fork latest --at 3 --set answer.json  replace the outcome of step 3
     """
     from uncaged_engine.api import Cut, Instead, RunOptions

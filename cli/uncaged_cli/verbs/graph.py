@@ -1,6 +1,4 @@
-"""`graph` draws a flow's table exactly; where a function decides, it draws the edges that threads
-took.
-"""
+"""The verb `graph`: draws the declared graph of a flow, or else the edges that its threads took."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from uncaged_engine.api import Engine
 
 MAX_THREADS_READ = 200
-"""A function's edges are gathered from so many of the newest threads."""
+"""The number of newest threads whose edges are drawn for a flow without a declared graph."""
 
 
 @click.command()
@@ -34,19 +32,19 @@ MAX_THREADS_READ = 200
     type=click.Choice(("text", "mermaid")),
     default="text",
     show_default=True,
-    help="Lines of text, or a flowchart.",
+    help="The output: lines of text, or a mermaid flowchart.",
 )
 @click.option(
     "--thread",
     metavar="THREAD",
     shell_complete=complete_threads,
-    help="Show the path that this thread took.",
+    help="Show the path of this thread.",
 )
 @json_option
 def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> None:
-    """Draw how the roles of FLOW follow each other; with --thread, the path that it took."""
+    """Draw the graph of the roles of FLOW, or with --thread the path of a thread."""
     if flow is None and thread is None:
-        raise UsageError("graph of what? name a flow, or a thread with --thread")
+        raise UsageError("name a flow, or a thread with --thread")
     engine = open_engine()
     path: list[Edge] = []
     if thread is not None:
@@ -55,7 +53,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         path = path_of(view.records, ended=view.summary.status == "completed")
         if flow is not None and find_version(engine.registry, flow)[1] != bundle_hash:
             note(
-                f"thread {view.summary.thread_id} ran {bundle_hash}, which is not the present version of {flow}; its own is drawn"
+                f"thread {view.summary.thread_id} ran {bundle_hash}, not the current version of {flow}; the graph is that of the thread"
             )
     else:
         bundle_hash = find_version(engine.registry, flow or "")[1]
@@ -85,14 +83,14 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         return
     if not edges and not descriptor.roles:
         note(
-            f"{descriptor.name} declares no roles and no thread of it has played one: there are no edges to draw"
+            f"{descriptor.name} has no roles and no thread with role steps, so there are no edges to draw"
         )
     elif not edges:
         note(
-            "the bundle declares no graph and no thread of it has played a role yet: there are no edges to draw"
+            "the bundle declares no graph and has no thread with role steps yet, so there are no edges to draw"
         )
     elif not declared:
-        note("a function decides here: these are the edges that threads took")
+        note("the bundle declares no graph; these are the edges that its threads took")
     if thread is not None and form == "text":
         result(as_path(path))
     for line in as_mermaid(edges, counts) if form == "mermaid" else as_text(edges, counts):
@@ -100,7 +98,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
 
 
 def _edges_of_threads(engine: Engine, bundle_hash: BundleHash) -> list[Edge]:
-    """The edges that the newest threads of one bundle took; a damaged thread gives none."""
+    """Return the edges that the newest threads of a bundle took; damaged threads are skipped."""
     gathered: list[Edge] = []
     threads = [
         summary

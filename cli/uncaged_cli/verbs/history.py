@@ -1,4 +1,4 @@
-"""`history` lists the versions that a flow has had, the present one first."""
+"""The verb `history`: lists the versions of a flow, newest first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..runtime import open_engine
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> None:
-    """List the versions of the flow, the present one first."""
+    """List the versions of FLOW, the current one first."""
     entry = entry_of(open_engine().registry, flow)
     versions = [
         (entry.hash, entry.timestamp_ms),

@@ -1,5 +1,5 @@
-"""`import` takes in a thread, or a flow as JSON, from a file, which is treated as hostile; nothing
-in it is granted by itself.
+"""The verb `import`: reads a thread, or a flow as JSON, from a file that may be hostile. Nothing in
+the file is granted by the import.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from ..runtime import now_ms, open_engine
 @click.option(
     "--name",
     metavar="NAME",
-    help="What a flow is to be called here (default: what it calls itself).",
+    help="The name of an imported flow (default: the name in FILE).",
 )
 @accept_option
 @json_option
 def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
-    """Take in a thread with its bundle from FILE, or a flow if FILE is JSON.
+    """Import a thread with its bundle from FILE, or a flow if FILE is JSON.
 
-    A thread's bundle is not granted anything and has no name here, and the thread does not go on
-    before you accepted what it would use
-    here: resume THREAD --accept. What a flow may do needs one yes, and what was left out of it when
-    it was exported has to be filled in; it is disabled until then.
+    The bundle of a thread gets no grant and no name, and the thread continues only after you accept
+    what it would use on this machine: resume THREAD --accept. The permissions of a flow must be
+    granted. A flow is disabled until the values that the export omitted are filled in.
     """
     engine = open_engine()
     if file.suffix.lower() == ".json":
@@ -42,9 +41,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
             note("  ", line)
         called = name or flow_name(found.source)
         if engine.registry.flow(called) is not None:
-            raise RefusedError(
-                f"there is a flow {called!r} already; choose another name with --name"
-            )
+            raise RefusedError(f"a flow {called!r} already exists; choose another name with --name")
         register(engine, called, found, accept=accept, as_json=as_json, origin="import")
         return
     from uncaged_engine.threads.parcel import import_thread
@@ -55,13 +52,13 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
         return
     result(f"imported {thread_id}")
     note(
-        "its agents, workspace and test command stay behind: `resume` and `fork` choose them here and ask before they go on"
+        "its agents, workspace and test command were not imported: `resume` and `fork` choose them on this machine and ask first"
     )
     next_step(f"uncaged-workflow verify {thread_id}")
 
 
 def flow_name(source: bytes) -> str:
-    """Return what a bundle calls itself."""
+    """Return the name in a bundle's descriptor."""
     from uncaged_bundles.validation.validate import read_bundle
     from uncaged_engine.effect_kinds import KNOWN
 

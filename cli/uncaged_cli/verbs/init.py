@@ -1,4 +1,4 @@
-"""`init` writes a flow definition that runs, with its test."""
+"""The verb `init`: writes an example flow definition with its test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..inputs.options import json_option, new_directory_argument
 @new_directory_argument
 @json_option
 def command(directory: Path, as_json: bool) -> None:
-    """Write a runnable flow definition and its test into DIRECTORY."""
+    """Write an example flow definition and its test into DIRECTORY."""
     from uncaged_templates.starter import write_starter
 
     files = write_starter(directory)
@@ -40,7 +40,7 @@ def command(directory: Path, as_json: bool) -> None:
 
 
 def _python() -> str:
-    """Return how a shell starts the Python that this command runs on."""
+    """Return the command that starts the Python of this process."""
     found = shutil.which("python")
     return (
         "python"

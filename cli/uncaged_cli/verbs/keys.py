@@ -1,4 +1,4 @@
-"""`keys` hands keys to the store and never shows one."""
+"""The verb `keys`: stores keys, lists their names and removes them; it never prints a key."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from ..runtime import open_engine
 
 @click.group("keys")
 def command() -> None:
-    """Keep keys for models and services in the store, each in a file for you only. A bundle and
-    config.yaml name them as secret:NAME.
+    """Store keys for models and services, each in a private file. A bundle and config.yaml refer to
+    a key as secret:NAME.
 
-    Under `secrets`, config.yaml may name other places where a secret comes from: a variable, a
-    file, the system's keyring.
+    The section `secrets` of config.yaml can name other sources of a secret: an environment
+    variable, a file, or the system keyring.
     """
 
 
-@command.command("set", short_help="Keep a key; its value is asked for.")
+@command.command("set", short_help="Store a key; asks for its value.")
 @click.argument("name")
 @json_option
 def set_key(name: str, as_json: bool) -> None:
-    """Keep the key NAME; its value is asked for without an echo, or read from standard input."""
+    """Store the key NAME. A terminal asks for the value without echo; otherwise it is read from
+    standard input.
+    """
     from uncaged_engine.settings import keys
 
     keys.checked(name)
@@ -42,16 +44,14 @@ def set_key(name: str, as_json: bool) -> None:
     if as_json:
         json_output.document({"name": name, "file": str(path)})
         return
-    result(f"kept in {path}")
-    next_step(f"name it as secret:{name}")
+    result(f"stored in {path}")
+    next_step(f"refer to it as secret:{name}")
 
 
 @command.command("list", short_help="List the names of all secrets.")
 @json_option
 def list_keys(as_json: bool) -> None:
-    """List the names of all secrets, and where each comes from: the store, or the place that
-    config.yaml names.
-    """
+    """List the names of all secrets and their sources: the store, or a source in config.yaml."""
     from uncaged_engine.settings import keys
 
     engine = open_engine()
@@ -60,25 +60,25 @@ def list_keys(as_json: bool) -> None:
     if as_json:
         json_output.document({"keys": kept, "sources": sources})
         return
-    places = dict.fromkeys(kept, "the store") | sources  # config.yaml goes before the store
+    places = dict.fromkeys(kept, "the store") | sources  # config.yaml overrides the store
     table(
         render(
-            ("name", "comes from"),
+            ("name", "source"),
             [[name, places[name]] for name in sorted(places)],
             width=text_width(sys.stdout),
         )
     )
 
 
-@command.command("rm", short_help="Forget a key.")
+@command.command("rm", short_help="Remove a key.")
 @click.argument("name")
 @json_option
 def remove_key(name: str, as_json: bool) -> None:
-    """Forget the key NAME."""
+    """Remove the key NAME from the store."""
     from uncaged_engine.settings import keys
 
     keys.remove(open_engine().store.root / "keys", name)
     if as_json:
         json_output.document({"name": name, "removed": True})
         return
-    result(f"{name} is forgotten")
+    result(f"removed {name}")

@@ -1,4 +1,4 @@
-"""`kill` ends threads now, with whatever their agents have started."""
+"""The verb `kill`: ends threads immediately, with all processes of their agents."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..runtime import open_engine
 @threads_argument
 @json_option
 def command(threads: tuple[str, ...], as_json: bool) -> None:
-    """End threads now; the agent in flight is stopped with all that it started."""
+    """End threads immediately; the agent in flight is stopped with all its processes."""
     engine = open_engine()
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
     for thread_id in ids:
         engine.kill(thread_id)
-        # until the agent in flight and all that it started are gone
+        # wait until the agent in flight and all its processes are gone
         *_, last = engine.follow(thread_id)
         if last.body["status"] != "killed":
             raise RefusedError(
-                f"thread {thread_id} is {last.body['status']}: it came to that before it could be killed"
+                f"thread {thread_id} is {last.body['status']}: it ended before it could be killed"
             )
         if not as_json:
             result(f"killed {thread_id}")

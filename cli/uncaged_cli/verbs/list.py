@@ -1,5 +1,5 @@
-"""`list` shows every flow of the registry, and names each entry that is damaged without hiding the
-others.
+"""The verb `list`: lists the flows of the registry. A damaged entry is reported and hides no
+other.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`mcp` serves the flows and threads of the store to a client of the Model Context Protocol, and
-prints what the client has to know.
+"""The verb `mcp`: serves the flows and threads of the store over the Model Context Protocol, and
+prints the configuration of clients.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CLIENTS = ("claude", "cursor", "vscode")
     "port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Serve over HTTP on this port of 127.0.0.1; 0 takes any.",
+    help="Serve over HTTP on this port of 127.0.0.1; 0 chooses a free one.",
 )
 @click.option(
     "--flow",
@@ -41,8 +41,8 @@ CLIENTS = ("claude", "cursor", "vscode")
 def command(context: click.Context, port: int | None, flows: tuple[str, ...]) -> None:
     """Serve the enabled flows as tools, and threads as resources, over standard input and output.
 
-    A call of a tool runs the flow as you, with what you granted it. Over HTTP each request must
-    bring the store's token: see `mcp config`.
+    A tool call runs the flow with your rights and your grants. Over HTTP each request must carry
+    the store's token: see `mcp config`.
     """
     if context.invoked_subcommand is not None:
         return
@@ -56,7 +56,7 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
     if port is None:
         if is_terminal(sys.stdin):
             note(
-                "a client starts this by itself and speaks with it here: see 'uncaged-workflow mcp config CLIENT'; stop it with Ctrl-D"
+                "an MCP client starts this command and uses its standard input: see 'uncaged-workflow mcp config CLIENT'; stop with Ctrl-D"
             )
         serve_stdio(server)
     else:
@@ -67,22 +67,22 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
             server,
             port,
             token_of(engine.store),
-            lambda url: note(f"serving {url}, token in {place}; stop it with Ctrl-C"),
+            lambda url: note(f"serving {url}, token in {place}; stop with Ctrl-C"),
         )
 
 
-@command.command("config", short_help="Print what a client needs to find this server.")
+@command.command("config", short_help="Print the configuration of a client.")
 @click.argument("client", type=click.Choice(CLIENTS))
 @click.option(
     "--http",
     "port",
     type=click.IntRange(1, 65535),
     metavar="PORT",
-    help="For a server that runs with --http PORT.",
+    help="The port of a server that was started with --http PORT.",
 )
 @json_option
 def config(client: str, port: int | None, as_json: bool) -> None:
-    """Print CLIENT's configuration for this server; with --http also the place of the token that
+    """Print the configuration of CLIENT for this server; with --http also where the token is that
     its requests must carry.
     """
     from uncaged_tools.mcp.client_files import CLIENTS as known
@@ -95,26 +95,26 @@ def config(client: str, port: int | None, as_json: bool) -> None:
     url = None if port is None else f"http://127.0.0.1:{port}/mcp"
     json_output.document(snippet(known[client], words, kept, url))
     if not as_json:
-        note(f"put it into {known[client].file}")
+        note(f"add this to {known[client].file}")
     if not as_json and url is not None:
         from uncaged_engine.listening.guard import token_of, token_path
         from uncaged_tools.mcp.client_files import VARIABLE
 
         store = open_engine().store
-        token_of(store)  # it is there before anybody looks for it
+        token_of(store)  # create the token file
         path = token_path(store)
         asked = known[client].asks
         note(
             f"the token is in {path}: "
             + (
-                "the client asks for it"
+                "the client will ask for it"
                 if asked
-                else "start the client with it in its environment:"
+                else "start the client with the token in its environment:"
             )
         )
         if not asked:
             note(f'export {VARIABLE}="$(cat {shlex.quote(str(path))})"')
     if not as_json and url is None:
         note(
-            "a client starts programs without your shell's variables, so add those that your flows need under env"
+            "clients start programs without the variables of your shell; add those that your flows need under env"
         )

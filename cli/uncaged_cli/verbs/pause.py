@@ -1,4 +1,6 @@
-"""`pause` stops threads before their next effect; it is on disk and survives a reboot."""
+"""The verb `pause`: stops threads before their next effect. The pause is on disk and survives a
+reboot.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from ..runtime import open_engine
 @threads_argument
 @json_option
 def command(threads: tuple[str, ...], as_json: bool) -> None:
-    """Stop threads before their next effect; the one in flight is finished first, but for the turn
-    of an ACP agent, which ends now.
+    """Pause threads before their next effect. The effect in flight ends first, except the turn of
+    an ACP agent, which is cancelled.
     """
     engine = open_engine()
     ids = list(dict.fromkeys(engine.store.locate_thread(text)[1] for text in threads))
@@ -24,7 +26,7 @@ def command(threads: tuple[str, ...], as_json: bool) -> None:
         if not as_json:
             busy = engine.thread(thread_id).summary.status == "running"
             result(
-                f"{thread_id} will pause when the step in flight is finished"
+                f"{thread_id} will pause when its current step has ended"
                 if busy
                 else f"paused {thread_id}"
             )

@@ -1,4 +1,4 @@
-"""`prune` removes old ended threads with everything that they left behind."""
+"""The verb `prune`: removes old ended threads and everything that belongs to them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     "--older-than",
     required=True,
     metavar="AGE",
-    help="Threads that ended longer ago than this, as in 30d.",
+    help="Remove threads that ended longer ago than this, such as 30d.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @json_option
 def command(older_than: str, dry_run: bool, as_json: bool) -> None:
     """Remove old ended threads with their worktrees, refs, empty branches and unused blobs."""
@@ -44,12 +44,12 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
             document | {"kept": list(pruned.kept), "problems": list(pruned.problems)}
         )
     else:
-        tell(pruned, older_than, dry_run=dry_run)
+        show_pruned(pruned, older_than, dry_run=dry_run)
     if pruned.problems:
         raise UncagedError("\n".join(pruned.problems))
 
 
-def tell(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
+def show_pruned(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
     for thread_id in sorted(pruned.threads, reverse=True):
         result(thread_id)
     verb = "would remove" if dry_run else "removed"
@@ -58,7 +58,7 @@ def tell(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
     if pruned.kept:
         count = len(pruned.kept)
         result(
-            f"kept {count} thread{'' if count == 1 else 's'} whose parent may still go on; `thread rm` of the parent releases them"
+            f"kept {count} thread{'' if count == 1 else 's'} whose parent can still continue; `thread rm` of the parent releases them"
         )
     if dry_run and pruned.threads:
         next_step(f"uncaged-workflow prune --older-than {shlex.quote(older_than)}")

@@ -1,4 +1,4 @@
-"""`ps` lists the threads that run at this moment, and what each is doing."""
+"""The verb `ps`: lists the running threads and the current step of each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 @full_option
 @json_option
 def command(full: bool, as_json: bool) -> None:
-    """List the threads that run now, and what each is doing; one whose agents have to wait for
-    others says so.
+    """List the running threads and what each is doing, including agents that wait for a free
+    slot.
     """
     engine = open_engine()
     running = engine.running()
@@ -35,7 +35,7 @@ def command(full: bool, as_json: bool) -> None:
         )
         return
     if not running:
-        note("nothing runs")
+        note("no thread is running")
         return
     now, width = now_ms(), text_width(sys.stdout, full=full)
     shown = short_ids(engine.store, running, width=width_of(sys.stdout))
@@ -64,12 +64,10 @@ def command(full: bool, as_json: bool) -> None:
 
 
 def queue_note(queued: int, limit: int) -> str:
-    """Why agents wait, and what can be done about it."""
+    """Return why agents wait, and the setting that limits them."""
     from uncaged_agents.slots import slots_directory, working
 
-    at_work = working(slots_directory(os.environ))
-    waits, others = (
-        ("1 agent is" if queued == 1 else f"{queued} agents are"),
-        ("1 works" if at_work == 1 else f"{at_work} work"),
-    )
-    return f"{waits} queued: {others} on this machine, all stores counted, and limits.agents in config.yaml is {limit}"
+    active = working(slots_directory(os.environ))
+    waiting = "1 agent is" if queued == 1 else f"{queued} agents are"
+    running = "1 agent is" if active == 1 else f"{active} agents are"
+    return f"{waiting} queued: {running} running on this machine (all stores), and limits.agents in config.yaml is {limit}"

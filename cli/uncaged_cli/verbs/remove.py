@@ -1,4 +1,4 @@
-"""`remove` takes a name out of the registry and nothing else: bundles and threads stay."""
+"""The verb `remove`: removes a flow from the registry. Its bundles and threads stay."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..runtime import open_engine
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> None:
-    """Take the flow out of the registry; its bundles and threads stay."""
+    """Remove FLOW from the registry; its bundles and threads stay."""
     registry = open_engine().registry
     entry = entry_of(registry, flow)
     registry.remove(entry.name)
     if as_json:
         json_output.document({"flow": entry.name, "hash": entry.hash, "removed": True})
         return
-    result(f"removed {entry.name}; its bundle {entry.hash} and its threads are still there")
+    result(f"removed {entry.name}; its bundle {entry.hash} and its threads are kept")
     next_step(f"uncaged-workflow threads {entry.name}")

@@ -1,4 +1,4 @@
-"""`resume` goes on with a thread from its journal and follows it."""
+"""The verb `resume`: continues a thread from its journal, and follows it."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("thread", required=False, metavar="[THREAD]", shell_complete=complete_threads)
 @click.option(
-    "--due", is_flag=True, help="All interrupted threads whose sleep is over; for a timer to call."
+    "--due",
+    is_flag=True,
+    help="Continue all interrupted threads whose sleep has ended; for a timer.",
 )
 @limit_options
+@click.option("--redo", is_flag=True, help="Repeat the effect that was begun and has no outcome.")
 @click.option(
-    "--redo", is_flag=True, help="Perform the effect again that was begun and has no outcome."
+    "--skip", is_flag=True, help="Continue without the effect that was begun and has no outcome."
 )
-@click.option(
-    "--skip", is_flag=True, help="Go on without the effect that was begun and has no outcome."
-)
-@click.option("--note", "remark", metavar="TEXT", help="Something to tell the next agent.")
+@click.option("--note", "remark", metavar="TEXT", help="A note for the next agent.")
 @agent_option
 @workspace_options
 @click.option(
     "--accept",
     is_flag=True,
-    help="Accept what an imported thread would use here, without a question.",
+    help="Accept what an imported thread would use on this machine, without asking.",
 )
 @verbose_option
 @detach_option
@@ -64,17 +64,17 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Go on with a thread that was paused, interrupted or killed, or that reached a limit, and
-    follow it.
+    """Continue a thread that was paused, interrupted or killed, or that reached a limit, and follow
+    it.
 
     An imported thread is bound to this machine first: --agent, --workspace, --link and
-    --test-command choose what it uses, as for `run`. What is believed of the archive and what of
-    this machine would be used is shown, and needs one yes.
+    --test-command choose what it uses, as for `run`. The parts of the archive that are trusted
+    and what the thread would use here are listed and must be accepted.
     """
     if redo and skip:
         raise UsageError("--redo and --skip exclude each other")
     if due == (thread is not None):
-        raise UsageError("name a thread, or say --due")
+        raise UsageError("name a thread, or add --due")
     from uncaged_engine.api import RunOptions
 
     engine = open_engine()
@@ -102,8 +102,8 @@ def command(
 
 
 def resume_due(engine: Engine, *, as_json: bool) -> int:
-    """Go on with every thread whose sleep is over, without following any; one that cannot go on
-    keeps no other from it.
+    """Resume every thread whose sleep has ended, without following; a failure does not stop the
+    others.
     """
     resumed = []
     left = 0
@@ -112,7 +112,7 @@ def resume_due(engine: Engine, *, as_json: bool) -> int:
             resumed.append(engine.resume(thread_id))
         except UncagedError as exc:
             left += 1
-            note(Styled("warning: ", "yellow"), f"thread {thread_id} does not go on: {exc}")
+            note(Styled("warning: ", "yellow"), f"thread {thread_id} was not resumed: {exc}")
     if as_json:
         json_output.document({"threadIds": resumed})
     else:

@@ -1,4 +1,4 @@
-"""`rollback` points a flow at a version that it had before."""
+"""The verb `rollback`: returns a flow to a former version."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..runtime import open_engine
 @click.argument("version", required=False, metavar="[HASH]", shell_complete=complete_former)
 @json_option
 def command(flow: str, version: str | None, as_json: bool) -> None:
-    """Point the flow at the version before, or at the former version HASH (a unique beginning will
-    do).
+    """Return FLOW to the version before, or to the former version HASH (a unique prefix is
+    enough).
     """
     registry = open_engine().registry
     entry = entry_of(registry, flow)
@@ -26,4 +26,4 @@ def command(flow: str, version: str | None, as_json: bool) -> None:
     if as_json:
         json_output.document({"flow": after.name, "hash": after.hash, "before": entry.hash})
         return
-    result(f"{after.name} is {after.hash} now (was {entry.hash})")
+    result(f"{after.name} is now {after.hash} (was {entry.hash})")

@@ -1,4 +1,4 @@
-"""`run` starts a thread, follows it, and exits by what it came to."""
+"""The verb `run`: starts a thread of a flow, follows it, and exits with its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.command()
 @flow_argument
 @click.option(
-    "--prompt", default="", metavar="TEXT|-", help="The task; - reads standard input. May be empty."
+    "--prompt", default="", metavar="TEXT|-", help="The task; - reads it from standard input."
 )
 @click.option(
     "--param", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter. May be repeated."
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "params_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Parameters as JSON or YAML.",
+    help="Read parameters from a JSON or YAML file.",
 )
 @limit_options
 @agent_option
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     "--estimate",
     "only_estimate",
     is_flag=True,
-    help="Start nothing; say what past threads of this version took.",
+    help="Start nothing; print the time, steps, tokens and cost of past threads of this version.",
 )
 @click.option(
     "--help-flow",
     is_flag=True,
-    help="Start nothing; say what FLOW does and which parameters it takes.",
+    help="Start nothing; print the description and the parameters of FLOW.",
 )
 @verbose_option
 @detach_option
@@ -73,20 +73,16 @@ def command(
     pairs: tuple[str, ...],
     params_file: Path | None,
     agents: tuple[str, ...],
-    workspace: Path | None,
-    include_changes: bool,
-    links: tuple[str, ...],
-    test_command: str | None,
     only_estimate: bool,
     help_flow: bool,
     verbose: bool,
     detach: bool,
     as_json: bool,
-    **limits: Any,
+    **options: Any,
 ) -> int:
     """Start a thread of FLOW and follow it to its end.
 
-    The exit code says what it came to; an interrupt (Ctrl-C) leaves the thread running.
+    The exit code is the result of the thread. Ctrl-C stops following; the thread keeps running.
 
     \b
     Examples:
@@ -109,14 +105,7 @@ def command(
         flow,
         prompt=read_prompt() if prompt == "-" else prompt,
         params=gather(params_file, pairs, descriptor.parameters),
-        options=RunOptions(
-            agents=bindings,
-            workspace=workspace,
-            include_changes=include_changes,
-            links=links,
-            test_command=test_command,
-            **limits,
-        ),
+        options=RunOptions(agents=bindings, **options),
         launching=launching,
     )
     if not detach:
@@ -131,7 +120,7 @@ def command(
 
 
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:
-    """Say what a flow does and what it can be given."""
+    """Print the description and the parameters of a flow."""
     if as_json:
         json_output.document(
             {
@@ -152,7 +141,7 @@ def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:
 
 
 def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
-    """Say what past threads of the flow's version took."""
+    """Print the estimate for the flow's version."""
     found = engine.estimate(flow)
     if as_json:
         from dataclasses import asdict
@@ -168,9 +157,9 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
 
 
 def read_prompt() -> str:
-    """Return standard input whole."""
+    """Read the prompt from standard input."""
     if is_terminal(sys.stdin):
-        note("the prompt, then Ctrl-D:")
+        note("enter the prompt, then press Ctrl-D:")
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as problem:

@@ -1,4 +1,4 @@
-"""`show` says what a flow is and, in words, what it may do."""
+"""The verb `show`: prints what a flow is and what it may do."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import find_version
 from ..runtime import open_engine
 
-PURE = "nothing: it only computes, the world cannot notice it"
+PURE = "nothing: it only computes and has no effects"
 FOREIGN = (
-    "Agents that are other people's programs are held to this in what they ask of us, or by options of their own, or only told; the first"
+    "External agent programs are restricted by the permissions that they request, by their own options, or only by their prompt; the first"
     " line of a run says which."
 )
 
@@ -29,9 +29,7 @@ FOREIGN = (
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> None:
-    """Show the flow (or the bundle with that hash): description, version, policy in words, roles,
-    parameters.
-    """
+    """Show FLOW (a name or a hash): description, version, permissions, roles, parameters."""
     from uncaged_bundles.policy import widening
     from uncaged_bundles.rights import Rights
     from uncaged_engine.effect_kinds import KNOWN
@@ -66,7 +64,7 @@ def command(flow: str, as_json: bool) -> None:
         )
     if language := descriptor.raw.get("unsupported"):
         paragraph(
-            f"unsupported: {language}. It is kept, not run; 'uncaged-workflow edit {name or 'NAME'} --script FILE.py' gives it a script."
+            f"unsupported: {language}. It cannot run; 'uncaged-workflow edit {name or 'NAME'} --script FILE.py' gives it a script."
         )
     heading("It may")
     for sentence in allowed:
@@ -88,7 +86,7 @@ def command(flow: str, as_json: bool) -> None:
 
 
 def show_sentences(raw: Mapping[str, object]) -> None:
-    """Print the sentence patterns that mean a flow, and its examples."""
+    """Print the sentence patterns of a flow, and its examples."""
     patterns, aliases, examples = (
         raw.get(key) or [] for key in ("patterns", "aliases", "examples")
     )
@@ -111,9 +109,7 @@ def show_sentences(raw: Mapping[str, object]) -> None:
 
 
 def parameter_lines(schema: Mapping[str, object]) -> list[str]:
-    """Return one line for each parameter: name, type, whether it is required, default,
-    description.
-    """
+    """Return one line per parameter: name, type, rules, default, description."""
     properties = schema.get("properties")
     required = schema.get("required")
     wanted = set(required) if isinstance(required, list) else set()

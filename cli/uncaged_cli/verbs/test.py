@@ -1,6 +1,4 @@
-"""`test`: run the examples of a flow, each as a thread of its own, and compare the results with
-what the examples expect.
-"""
+"""The verb `test`: runs the examples of a flow as threads and checks their results."""
 
 from __future__ import annotations
 
@@ -24,17 +22,19 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 SHOWN_COLUMNS = 200
 COLOURS = {"passed": "green", "failed": "red", "ran": "yellow", "skipped": "yellow"}
-NO_EXPECTATION = "it ended as expected; its content was not compared: the example has no `expect`"
+NO_EXPECTATION = (
+    "it ended as expected; its result was not checked, since the example has no `expect`"
+)
 
 
 @click.command()
 @flow_argument
 @json_option
 def command(flow: str, as_json: bool) -> int:
-    """Run the examples that FLOW carries, and compare what each comes to with what it should.
+    """Run the examples of FLOW and check their results.
 
-    An example's `expect` says what the result must be: equals, contains, matches or schema. One
-    without it only has to succeed (or to fail, with `success: false`), and is listed as `ran`, not
+    The `expect` of an example checks the result: equals, contains, matches or schema. An example
+    without `expect` must only succeed (or fail, with `success: false`), and is listed as `ran`, not
     as `passed`.
     """
     from uncaged_bundles.shapes import ShapeError
@@ -62,7 +62,7 @@ def command(flow: str, as_json: bool) -> int:
         json_output.document({"flow": flow, "examples": outcomes})
     elif not outcomes:
         note(
-            f"{flow} carries no examples; a recipe lists them under examples: sentence, params and expect"
+            f"{flow} has no examples; a recipe lists them under `examples`, with sentence, params and expect"
         )
     else:
         result(_summary([str(one["outcome"]) for one in outcomes]))
@@ -79,7 +79,7 @@ def _outcome(
         return {
             "sentence": example.sentence,
             "outcome": "skipped",
-            "message": "it does not say its parameters",
+            "message": "it does not give the required parameters",
         }
     return run_example(engine, flow, example)
 
@@ -106,7 +106,7 @@ def run_example(engine: Engine, flow: str, example: Example) -> dict[str, object
 
 
 def show(outcome: Mapping[str, object]) -> None:
-    """Print one example's line, and why it did not pass."""
+    """Print the line of an example, and why it did not pass."""
     word = str(outcome["outcome"])
     result(
         Styled(f"{word:7}", COLOURS[word]),
@@ -119,7 +119,7 @@ def show(outcome: Mapping[str, object]) -> None:
 
 def _summary(outcomes: list[str]) -> str:
     tried = [one for one in outcomes if one != "skipped"]
-    parts = [f"{len(tried) - tried.count('failed')} of {len(tried)} examples went as they should"]
+    parts = [f"{len(tried) - tried.count('failed')} of {len(tried)} examples did not fail"]
     if unchecked := tried.count("ran"):
         parts.append(f"{unchecked} without an expectation")
     if skipped := outcomes.count("skipped"):

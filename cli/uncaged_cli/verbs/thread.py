@@ -1,5 +1,5 @@
-"""`thread`: show one thread, follow it, show what it did to files, merge its branch, or remove
-it.
+"""The verb `thread`: shows a thread, follows it, shows its file changes, merges its branch, or
+removes it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..runtime import open_engine
 
 
 class ShowByDefault(click.Group):
-    """`thread ID` is `thread show ID`: no id can be one of the verbs, since ids begin with a
-    digit.
+    """Group that treats `thread ID` as `thread show ID`; ids begin with a digit and verbs do
+    not.
     """
 
     def resolve_command(
@@ -49,9 +49,9 @@ class ShowByDefault(click.Group):
     no_args_is_help=True,
 )
 def command() -> None:
-    """Show or follow a thread, show what it did to files, merge its branch, or remove it.
+    """Show or follow a thread, show its file changes, merge its branch, or remove it.
 
-    THREAD is an id, a unique beginning of one, or `latest`.
+    THREAD is an id, a unique prefix of one, or `latest`.
     """
 
 
@@ -62,13 +62,13 @@ def command() -> None:
     "--follow",
     "following",
     is_flag=True,
-    help="Show the steps as they happen; exit by what it came to.",
+    help="Follow the steps; the exit code is the result of the thread.",
 )
 @verbose_option
-@click.option("--full", is_flag=True, help="Show prompt and answers whole.")
+@click.option("--full", is_flag=True, help="Show the whole prompt and all details of the steps.")
 @json_option
 def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool) -> int:
-    """Show a thread: what it was asked, its steps, what it came to."""
+    """Show a thread: its prompt, its steps and its result."""
     engine = open_engine()
     view = engine.thread(thread)
     if following:
@@ -89,19 +89,17 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
     ):
         result(*line)
     for next_command in last.commands:
-        if not (full and next_command.endswith(" --full")):  # that is what they look at
+        if not (full and next_command.endswith(" --full")):  # already shown
             next_step(next_command)
     return 0
 
 
-@command.command("diff", short_help="Show what a step did to the files.")
+@command.command("diff", short_help="Show the file changes of a step.")
 @thread_argument
 @click.argument("step", type=click.IntRange(min=1), required=False, metavar="[N]")
 @json_option
 def diff(thread: str, step: int | None, as_json: bool) -> None:
-    """Show what step N of a thread did to the files of its workspace; without N, what the whole
-    thread did.
-    """
+    """Show the file changes of step N of a thread; without N, of the whole thread."""
     from uncaged_agents.changes import changes_of
 
     engine = open_engine()
@@ -114,13 +112,13 @@ def diff(thread: str, step: int | None, as_json: bool) -> None:
 
 @command.command("merge", short_help="Merge a thread's branch into the checkout.")
 @thread_argument
-@click.option("--yes", is_flag=True, help="Merge without a question.")
+@click.option("--yes", is_flag=True, help="Merge without asking.")
 @json_option
 def merge(thread: str, yes: bool, as_json: bool) -> None:
-    """Show what a thread's branch would bring into the checkout that it started from, and merge it
-    after one yes.
+    """Show the changes on the branch of a thread, ask, and merge them into the checkout that the
+    thread started from.
 
-    A merge that git stops, in a conflict for one, is taken back: the checkout is as it was.
+    A merge that git refuses, for example because of a conflict, is undone.
     """
     from uncaged_agents import changes
 
@@ -142,21 +140,22 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
     elif merged.changed:
         result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")
     else:
-        result(f"{merged.into} holds all of {merged.branch} already; nothing was changed")
+        result(f"{merged.into} already contains {merged.branch}; nothing was changed")
         if found.after == (view.start.get("workspace") or {}).get("base"):
-            note("the thread has made no commit; what it did to files is shown by")
+            note("the thread made no commit; show its file changes with:")
             next_step(f"uncaged-workflow thread diff {view.summary.thread_id}")
 
 
-@command.command("rm", short_help="Remove threads that do not run.")
+@command.command("rm", short_help="Remove threads that are not running.")
 @threads_argument
 @json_option
 def remove(threads: tuple[str, ...], as_json: bool) -> None:
-    """Remove threads that do not run, with their worktrees, refs and empty branches."""
+    """Remove threads that are not running, with their worktrees, refs and empty branches."""
     engine = open_engine()
     from uncaged_engine.threads.removal import parents_first
 
-    found = parents_first(engine.store.locate_threads(threads))  # all names first: `latest` moves
+    # resolve all names first, since `latest` changes
+    found = parents_first(engine.store.locate_threads(threads))
     ids = list(dict.fromkeys(thread_id for _, thread_id, _ in found))
     for thread_id in ids:
         engine.remove_thread(thread_id)

@@ -1,4 +1,6 @@
-"""`threads` lists every thread, newest first; a damaged one is marked and hides no other."""
+"""The verb `threads`: lists threads, newest first. A damaged thread is marked and hides no
+other.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Choice((*EXIT_CODES, UNSUCCESSFUL)),
     metavar="STATUS",
-    help="Only threads in this status. May be repeated.",
+    help="List only threads with this status. May be repeated.",
 )
-@click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), metavar="N", help="List only the newest N."
+)
 @full_option
 @json_option
 def command(
@@ -63,9 +67,7 @@ def command(
 
 
 def of_flow(engine: Engine, flow: str) -> list[ThreadSummary]:
-    """Return the threads of a flow or hash; those of a flow that was removed are found by the name
-    that they began with.
-    """
+    """Return the threads of a flow or hash; threads of a removed flow are found by its name."""
     try:
         return engine.threads(flow)
     except NotFoundError:

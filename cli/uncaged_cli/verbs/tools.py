@@ -1,4 +1,4 @@
-"""`tools` shows the flows as models are offered them."""
+"""The verb `tools`: lists the enabled flows as tools for models."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ HEADERS = ("tool", "arguments", "")
     "--format",
     "form",
     type=click.Choice(["anthropic", "openai", "mcp"]),
-    help="Print JSON as this endpoint or client takes it.",
+    help="Print JSON in the format of this endpoint or client.",
 )
 @json_option
 def command(form: str | None, as_json: bool) -> None:
-    """List the enabled flows as tools: what a model is told of each."""
+    """List the enabled flows as tools, with the description that a model gets."""
     from uncaged_tools.flows import FORMATS, tool_document, tools
 
     found = tools(open_engine())
@@ -40,7 +40,7 @@ def command(form: str | None, as_json: bool) -> None:
             ]
         )
     elif not found:
-        note("no flow is enabled, so there is no tool")
+        note("no flow is enabled, so there are no tools")
         next_step("uncaged-workflow list")
     else:
         rows: list[list[Piece]] = [

@@ -1,5 +1,5 @@
-"""`verify` proves that this bundle with these outcomes gives this journal, or shows where it does
-not.
+"""The verb `verify`: replays a thread's bundle over its journal and reports the first
+difference.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ EXIT_NOT_PROVED = 1
     "--on",
     metavar="HASH|NAME|head",
     shell_complete=complete_versions,
-    help="THREAD is a flow: replay its past threads against this version of it.",
+    help="THREAD names a flow: replay its past threads against this version.",
 )
 @json_option
 def command(*, thread: str, on: str | None, as_json: bool) -> int:
-    """Run the thread's bundle again over its journal, alone in a fresh sandbox, and compare every
+    """Replay the bundle of THREAD over its journal, alone in a fresh sandbox, and compare every
     effect.
     """
     engine = open_engine()
@@ -41,7 +41,7 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
         if engine.registry.flow(thread) is None:
             raise
         advice = f"'uncaged-workflow verify {thread} --on {HEAD}' replays its past threads"
-        raise NotFoundError(f"no thread {thread!r}, but a flow; {advice}") from problem
+        raise NotFoundError(f"{thread!r} is a flow, not a thread; {advice}") from problem
     verdict = engine.verify(thread_id)
     if as_json:
         json_output.document(
@@ -56,7 +56,7 @@ def command(*, thread: str, on: str | None, as_json: bool) -> int:
         )
     else:
         if verdict.kept_aside is not None:
-            note(f"the journal had a damaged tail; it was cut and is kept in {verdict.kept_aside}")
+            note(f"the journal had a damaged tail, which was moved to {verdict.kept_aside}")
         word = Styled("proved", "green") if verdict.ok else Styled("not proved", "red")
         result(
             f"{thread_id}: ",
