@@ -1,1 +1,1 @@
-"""Roles as pure data: one module each, exposing ``role``."""
+"""Roles as pure data, one module each, with the constant ``role``."""

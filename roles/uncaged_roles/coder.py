@@ -1,4 +1,4 @@
-"""The coder carries out the plan in the working tree, phase by phase, and mends what the reviewer
+"""Coder role: carries out the plan in the working tree, phase by phase, and fixes what the reviewer
 or the committer sent back.
 """
 

@@ -1,6 +1,4 @@
-"""The committer puts the approved change into one commit on the branch that the working tree is
-on.
-"""
+"""Committer role: commits the approved change on the current branch of the working tree."""
 
 from uncaged_bundles.authoring import Role
 

@@ -1,6 +1,4 @@
-"""The planner turns an issue into phases that can be done and checked one after the other, or says
-why it cannot.
-"""
+"""Planner role: turns an issue into phases that can be done and checked one by one, or aborts."""
 
 from uncaged_bundles.authoring import Role
 

@@ -1,5 +1,5 @@
-"""The reviewer judges the change in the working tree and names only what must not be committed as
-it is.
+"""Reviewer role: approves the change in the working tree, or lists the issues that block the
+commit.
 """
 
 from uncaged_bundles.authoring import Role
