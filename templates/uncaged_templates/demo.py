@@ -1,5 +1,5 @@
-"""The demo is a small git repository, the same to the byte on every machine: in each of three files
-one line is wrong and tests are red.
+"""Demo repository: a small git repository with one wrong line in each of three files, and failing
+tests. Its commit is identical on every machine.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ __all__ = ["BUGS", "ISSUE", "Bug", "write_demo"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """One line that is wrong. right, wrong: the line as it should be and as it is written, without
-    indent.
-    """
+    """One wrong line. right, wrong: the correct line and the written one, without indent."""
 
     name: str
     path: str
@@ -56,13 +54,12 @@ _DATE = "2024-05-06T07:08:09+00:00"
 
 
 def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
-    """Make *directory* a git repository with one commit on ``main``, seeded with *bugs*.
+    """Make *directory* a git repository with one commit on ``main`` that has *bugs*.
 
-    The repository has an identity of its own, so that a commit works on a machine where git was
-    never set up.
+    The repository configures its own author, so that commits work where git was never set up.
 
     Raises:
-        UsageError: *directory* exists and holds something, or cannot be written.
+        UsageError: *directory* is not empty, or cannot be written.
         EnvironmentLacks: git is not installed.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -93,8 +90,8 @@ def write_demo(directory: Path, bugs: Iterable[Bug] = BUGS) -> None:
 
 
 def _git(directory: Path, *words: str) -> None:
-    """Run git without the person's own settings: neither hooks nor signing nor line endings may
-    change the commit.
+    """Run git without the person's settings: hooks, signing and line endings must not change the
+    commit.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {

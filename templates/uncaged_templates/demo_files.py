@@ -1,4 +1,4 @@
-"""The demo repository's files as they should be; ``demo`` seeds the bugs."""
+"""Files of the demo repository, without the bugs that ``demo`` adds."""
 
 LOANS = '''\
 """Loans: when a book is due, whether it is late, and whether it may be renewed."""

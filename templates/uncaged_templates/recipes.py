@@ -1,6 +1,4 @@
-"""Every recipe that lies in ``samples`` is a shipped flow under its own name; one file, one
-flow.
-"""
+"""Shipped flows from the recipes in ``samples``: one file, one flow."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ SUFFIX = ".recipe.json"
 
 
 def flows() -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bundle of each sample, built when somebody asks for it."""
+    """Yield the name and the bundle of each sample; each is built when it is reached."""
     from uncaged_bundles.builders.recipes.recipe import read_recipe
     from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 

@@ -1,6 +1,4 @@
-"""What `init` writes is a whole flow to start from: a definition, its tests, and answers that stand
-in for a model.
-"""
+"""Starter files that ``init`` writes: a definition, its tests, and answers for a scripted agent."""
 
 from __future__ import annotations
 
@@ -9,12 +7,12 @@ from pathlib import Path
 from uncaged_bundles.errors import UsageError
 
 DEFINITION = '''\
-"""A flow of two roles: one drafts a text, the other has it drafted again until nothing is left to mend.
+"""A flow of two roles: one drafts a text, the other sends it back until nothing is left to fix.
 
     uncaged-workflow add proofread proofread.py
     uncaged-workflow run proofread --agent scripted:answers.yaml --prompt "Invite the team to lunch"
 
-Take `--agent scripted:answers.yaml` away, and the agent that you configured answers.
+Without `--agent scripted:answers.yaml`, the agent that you configured answers.
 """
 
 from uncaged_bundles.authoring import END, START, Role, View, Workflow
@@ -24,7 +22,7 @@ writer = Role(
     description="Drafts the text.",
     system_prompt="""\\
 You write the text that the task asks for, and nothing around it.
-If your last draft was sent back, mend what was named and leave the rest as it is.
+If your last draft was sent back, fix what was named and leave the rest as it is.
 If the task cannot be done, decline and say why.
 """,
     extract_prompt="Take the text letter for letter, or the reason for declining.",
@@ -40,7 +38,7 @@ If the task cannot be done, decline and say why.
 
 reader = Role(
     name="reader",
-    description="Reads the draft and names what must be mended.",
+    description="Reads the draft and names what must be fixed.",
     system_prompt="""\\
 You read the last draft as its audience would. Send it back only for what is wrong, missing or hard to understand.
 Taste is no reason.
@@ -58,7 +56,7 @@ Taste is no reason.
 
 
 def result(ctx: View) -> dict[str, object]:
-    """What a run comes to: the last draft, and whether the reader was content with it."""
+    """Return the result of a run: the last draft, and whether the reader accepted it."""
     drafts = [step for step in ctx.steps if step.role == "writer"]
     return {
         "success": ctx.steps[-1].meta.status == "good",
@@ -91,8 +89,8 @@ def step(role: str, **meta: object) -> dict[str, object]:
     return {"role": role, "content": "", "meta": meta, "timestamp": 0}
 
 
-def test_it_builds() -> None:
-    """Building checks everything: the table, the schemas, and that the functions need nothing but themselves."""
+def test_the_workflow_builds() -> None:
+    """The table and the schemas are valid, and the functions can be carried in a bundle."""
     assert build_workflow(workflow)
 
 
@@ -121,10 +119,10 @@ ANSWERS = """\
   answer: One word is misspelt.
   meta: {status: again, faults: [Lunsh is spelt lunch]}
 - role: writer
-  answer: Mended.
+  answer: Fixed.
   meta: {status: drafted, text: Lunch at noon.}
 - role: reader
-  answer: Nothing left to mend.
+  answer: Nothing left to fix.
   meta: {status: good, faults: []}
 """
 
@@ -132,11 +130,11 @@ FILES = {"proofread.py": DEFINITION, "test_proofread.py": TESTS, "answers.yaml":
 
 
 def write_starter(directory: Path) -> tuple[Path, ...]:
-    """Write the files into *directory*, which is made if need be, and return their paths.
+    """Write the files into *directory*, created if it is missing, and return their paths.
 
     Raises:
-        UsageError: one of the files is there already, and nothing is written then; or the directory
-            cannot be written.
+        UsageError: one of the files exists already (then none is written), or the directory cannot
+            be written.
     """
     paths = tuple(directory / name for name in FILES)
     if there := [str(path) for path in paths if path.exists()]:
