@@ -30,7 +30,6 @@ NAMES = re.compile(r"(?:said|given|heard|taken)\Z", re.IGNORECASE)
 """Participles that name nothing."""
 
 UNFINISHED: set[str] = {
-    "bundles/uncaged_bundles/carried/",
     "engine/uncaged_effects/ask.py",
     "engine/uncaged_effects/llm.py",
     "engine/uncaged_effects/null.py",
@@ -41,18 +40,25 @@ UNFINISHED: set[str] = {
     "engine/uncaged_engine/api.py",
     "engine/uncaged_engine/services/",
     "engine/uncaged_engine/threads/",
-    "roles/uncaged_roles/coder.py",
-    "roles/uncaged_roles/planner.py",
-    "roles/uncaged_roles/reviewer.py",
-    "templates/uncaged_templates/demo_files.py",
-    "templates/uncaged_templates/recipes.py",
-    "templates/uncaged_templates/starter.py",
 }
 """Rooms and modules whose words are not done. A finished one is taken off the list; none is
 added.
 """
 
 PINNED: dict[str, set[str]] = {
+    "bundles/uncaged_bundles/carried/block.py": {"came to", "given", "said", "somebody", "stands"},
+    "bundles/uncaged_bundles/carried/expression.py": {"came to", "comes to", "given"},
+    "bundles/uncaged_bundles/carried/script.py": {"said", "stand", "stands"},
+    "bundles/uncaged_bundles/carried/task.py": {
+        "came to",
+        "given",
+        "heard",
+        "mend",
+        "said",
+        "stand",
+    },
+    "bundles/uncaged_bundles/carried/template.py": {"stand", "stands"},
+    "bundles/uncaged_bundles/carried/workflow.py": {"stand"},
     "engine/uncaged_agents/model.py": {"nobody", "stand", "stands", "are told"},
     "engine/uncaged_agents/tools/files.py": {"stands"},
     "engine/uncaged_agents/tools/toolbox.py": {"stands"},
@@ -60,9 +66,14 @@ PINNED: dict[str, set[str]] = {
     "engine/uncaged_models/extractor.py": {"somebody"},
     "engine/uncaged_models/prompts/extract.py": {"stands"},
     "engine/uncaged_models/prompts/history.py": {"stands"},
+    "roles/uncaged_roles/coder.py": {"mend", "mended", "what was"},
+    "roles/uncaged_roles/planner.py": {"anybody", "mends", "somebody"},
+    "roles/uncaged_roles/reviewer.py": {"came to", "mend"},
+    "templates/uncaged_templates/demo_files.py": {"somebody"},
 }
-"""Words in texts whose bytes may not change (prompts, code that built bundles carry), by the
-module's path.
+"""Words in texts whose bytes may not change, by the module's path. `carried` is the code that built
+bundles contain, and the roles are the prompts of `solve-issue`: other bytes would be other hashes.
+The demo's issue is part of the reviewed prompts (tests/roles/prompts).
 """
 
 SHARED: dict[str, int] = {
