@@ -21,8 +21,8 @@ NO_TESTS = 5
 _failures: list[BaseException] = []
 
 
-class Items:
-    """The collected tests by their node ids, which are relative to `root`."""
+class CollectedTests:
+    """The tests of a session by their node ids, which are relative to `root`."""
 
     def __init__(self, session: Any) -> None:
         config = session.config
@@ -54,7 +54,7 @@ class Plugin:
     fails.
     """
 
-    def __init__(self, loop: Callable[[Items], None], errors: list[Message]) -> None:
+    def __init__(self, loop: Callable[[CollectedTests], None], errors: list[Message]) -> None:
         self._loop, self._errors = loop, errors
         self.reached = False
 
@@ -64,7 +64,7 @@ class Plugin:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         self.reached = True
-        self._loop(Items(session))
+        self._loop(CollectedTests(session))
         return True
 
     def pytest_exception_interact(self, call: Any) -> None:
@@ -73,7 +73,7 @@ class Plugin:
 
 def with_pytest(
     arguments: list[str],
-    loop: Callable[[Items], None],
+    loop: Callable[[CollectedTests], None],
     watched: Callable[[], None],
     errors: list[Message],
 ) -> None:
@@ -82,7 +82,7 @@ def with_pytest(
     """
     import pytest
 
-    def after_collection(items: Items) -> None:
+    def after_collection(items: CollectedTests) -> None:
         sys.stderr = own
         watched()
         loop(items)
