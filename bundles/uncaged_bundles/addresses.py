@@ -1,6 +1,4 @@
-"""Each address of the network is public, private, next to the machine itself, or nothing that a
-request can mean.
-"""
+"""Classification of IP addresses: public, private, close to the machine, or never a destination."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from .records import dataclass
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Reach = Literal["public", "private", "close", "never"]
-"""close: link-local, or where clouds tell a machine about itself, credentials included."""
+"""close: link-local, or a cloud's metadata service, which serves credentials."""
 
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 PRIVATE = tuple(
@@ -39,40 +37,38 @@ METADATA = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """words: what the address is, for a sentence that begins with it."""
+class AddressKind:
+    """The class of an address. words: a phrase for the sentence "ADDRESS is …"."""
 
     reach: Reach
     words: str
 
 
-def judge(address: Address) -> Verdict:
-    """Say what *address* is; one that carries another (IPv4 inside IPv6) is what the inner one
-    is.
-    """
+def classify(address: Address) -> AddressKind:
+    """Return the kind of *address*. An IPv6 address that embeds an IPv4 address has its kind."""
     inner = _inner(address)
     if inner is not None:
-        verdict = judge(inner)
-        return Verdict(reach=verdict.reach, words=f"{inner} in another spelling, {verdict.words}")
+        kind = classify(inner)
+        return AddressKind(reach=kind.reach, words=f"{inner} in another spelling, {kind.words}")
     if address in METADATA:
-        return Verdict(reach="close", words="where a cloud tells a machine about itself")
+        return AddressKind(reach="close", words="where a cloud tells a machine about itself")
     if address.is_unspecified or (address.version == 4 and address.packed[0] == 0):
-        return Verdict(reach="never", words="no address of any machine")
+        return AddressKind(reach="never", words="no address of any machine")
     if address.is_multicast:
-        return Verdict(reach="never", words="a multicast address")
+        return AddressKind(reach="never", words="a multicast address")
     if address.is_loopback:
-        return Verdict(reach="private", words="this machine itself")
+        return AddressKind(reach="private", words="this machine itself")
     if address.is_link_local:
-        return Verdict(reach="close", words="a link-local address")
+        return AddressKind(reach="close", words="a link-local address")
     if any(address in network for network in PRIVATE):
-        return Verdict(reach="private", words="an address of a private network")
+        return AddressKind(reach="private", words="an address of a private network")
     if address.is_reserved or not address.is_global or getattr(address, "is_site_local", False):
-        return Verdict(reach="never", words="a reserved address")
-    return Verdict(reach="public", words="a public address")
+        return AddressKind(reach="never", words="a reserved address")
+    return AddressKind(reach="public", words="a public address")
 
 
 def literal(host: str) -> Address | None:
-    """The address that a canonical host is, or None if it is a name."""
+    """Return a canonical host as an address, or None if it is a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

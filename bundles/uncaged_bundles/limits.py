@@ -94,7 +94,7 @@ class RoleLimits(Limits):
 
     @classmethod
     def first_sentence(cls, limits: Mapping[str, object]) -> str:
-        return rights.told_at_first(limits)
+        return rights.first_sentence(limits)
 
     @classmethod
     def widened(cls, before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:

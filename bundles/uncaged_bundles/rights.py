@@ -127,8 +127,8 @@ def is_flow(name: str) -> bool:
     return True
 
 
-def told_at_first(limits: Mapping[str, object]) -> str:
-    """The end of the first sentence about a role's limits: what narrows it."""
+def first_sentence(limits: Mapping[str, object]) -> str:
+    """Return the end of the first sentence about a role's limits: its narrowed rights."""
     rights = Rights.of(limits)
     words = "" if rights.tools is None else f"; tools: {_tools(limits)}"
     return words + ("; commands: in the sandbox alone" if rights.sandbox else "")

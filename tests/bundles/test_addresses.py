@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from uncaged_bundles.addresses import judge
+from uncaged_bundles.addresses import classify
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_each_address_has_its_reach(reach: str, addresses: list[str]) -> None:
     public.
     """
     assert {
-        address: judge(ipaddress.ip_address(address)).reach for address in addresses
+        address: classify(ipaddress.ip_address(address)).reach for address in addresses
     } == dict.fromkeys(addresses, reach)
 
 
@@ -87,5 +87,5 @@ def test_an_address_inside_another_is_named() -> None:
     """So that a person sees what was meant."""
     assert (
         "127.0.0.1 in another spelling, this machine itself"
-        in judge(ipaddress.ip_address("::ffff:127.0.0.1")).words
+        in classify(ipaddress.ip_address("::ffff:127.0.0.1")).words
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.addresses import judge, literal
+from uncaged_bundles.addresses import classify, literal
 from uncaged_bundles.urls import Target
 from uncaged_bundles.version import __version__
 from uncaged_engine.door.effects import Cancel
@@ -173,7 +173,9 @@ class Session:
         checked here.
         """
         address = literal(target.host)
-        if target.host == "localhost" or (address is not None and judge(address).reach != "public"):
+        if target.host == "localhost" or (
+            address is not None and classify(address).reach != "public"
+        ):
             return None
         proxy = proxy_for(target.url, self.environment)
         if proxy is not None and self.rules.hosts is None:

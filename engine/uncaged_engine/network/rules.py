@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from uncaged_bundles.addresses import Address, judge, literal
+from uncaged_bundles.addresses import Address, classify, literal
 from uncaged_bundles.hosts import ANY_PORT, LISTS, HostEntry, NoHost, read_entry
 from uncaged_bundles.urls import PORTS, Target
 
@@ -103,22 +103,22 @@ class HostRules:
         """Raises: WebProblem: kind *refused-address*, if the policy forbids the address of
         *host*.
         """
-        verdict = judge(address)
-        if verdict.reach == "public":
+        kind = classify(address)
+        if kind.reach == "public":
             return
         what = (
-            f"{host} is {verdict.words}"
+            f"{host} is {kind.words}"
             if host == str(address)
-            else f"{host} is at {address}: {verdict.words}"
+            else f"{host} is at {address}: {kind.words}"
         )
-        if verdict.reach == "never":
+        if kind.reach == "never":
             raise WebProblem("refused-address", f"{what}, which nothing can be asked at")
         if not self.private:
             raise WebProblem(
                 "refused-address",
                 f'{what}; only a policy with "{self.kind}": {{"private": true}} reaches it',
             )
-        if verdict.reach == "close" and not any(
+        if kind.reach == "close" and not any(
             pattern.host == str(address) and not pattern.below for pattern in self.hosts or ()
         ):
             raise WebProblem(
