@@ -32,6 +32,7 @@ from uncaged_engine.services.sandbox import (
     Mechanism,
     Places,
     Refused,
+    ScratchUser,
     ScriptBounds,
     ScriptResult,
     WrittenPlaces,
@@ -45,7 +46,7 @@ from uncaged_engine.services.sandbox import (
 )
 
 from .scripting.checks import check_text
-from .scripting.network import opened
+from .scripting.network import Network, opened
 from .scripting.places import check_inside, settle
 from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .scripting.refusals import ReportedRefusal, findings
@@ -134,57 +135,83 @@ class Run:
         )
 
     def perform(self) -> Outcome:
-        """Prepare, run, and say what came of it."""
-        context, wish, limits = self._context, self._wish, self._limits
-        interpreter = find_interpreter_of(wish.language, self._path)
-        executables = (
-            interpreter,
-            *(
-                find_binary(name, self._path)
-                for name in limits.executables
-                if not self._is_cmdlet(name)
-            ),
-        )
+        """Prepare and run the script; return its outcome."""
+        context, limits = self._context, self._limits
+        interpreter = find_interpreter_of(self._wish.language, self._path)
+        executables = (interpreter, *self._programs())
         places = self._places()
         parameters, known = self._resolved_secrets()
-        variables = environment_of(parameters)
         with self._private_directory() as private, ExitStack() as stack:
             self.private = private
             user = user_for(places, private)
-            script = private / f"script.{SUFFIXES[wish.language]}"
-            script.write_text(wish.body, "utf-8")
-            script.chmod(0o444)
+            script = self._write_script(private)
             stack.enter_context(lent(places.lendable, user, context.store.lent))
             network = stack.enter_context(opened(limits, self._mechanism))
-            bounds = ScriptBounds(
-                read=(*places.read, script, *self._beside(interpreter)),
-                write=places.write,
-                hidden=tuple({context.store.root, Path(os.path.realpath(context.store.root))}),
-                executables=(*executables, *twins_of(executables)),
-                shell=find_shell(executables),
-                identities=places.identities,
-                network=network.shared,
-                timeout_s=wish.timeout_s,
-                output_bytes=output_bytes(limits),
-                **self._sizes(),
-            )
-            here = context.directory
-            start = (
-                here
-                if here in places.read or (places.covers(here) and may_enter(here, user))
-                else None
-            )
             result = run_script(
-                [str(interpreter), *FLAGS[wish.language], str(script), *wish.arguments],
-                bounds,
+                [str(interpreter), *FLAGS[self._wish.language], str(script), *self._wish.arguments],
+                self._bounds(places, executables, (script, *self._beside(interpreter)), network),
                 mechanism=self._mechanism,
-                cwd=start,
-                environment={**self._environment(executables), **network.variables, **variables},
+                cwd=self._start_directory(places, user),
+                environment={
+                    **self._environment(executables),
+                    **network.variables,
+                    **environment_of(parameters),
+                },
                 user=user,
                 stop=self._stopping,
                 prepare=network.enter,
                 watch_path=None if limits.tolerate is True else self._path,
             )
+        self._note(result)
+        if context.cancel.requested:
+            return Void(word="killed", message="the script was killed", begun=self.has_started)
+        answer = self._answer(
+            result, script, tuple(findings(result.refused, network.refused, limits))
+        )
+        return Answer(fields={"outcome": secrets.redact(answer, known)})
+
+    def _programs(self) -> Iterator[Path]:
+        """Find the programs that the policy names."""
+        for name in self._limits.executables:
+            if not self._is_cmdlet(name):
+                yield find_binary(name, self._path)
+
+    def _write_script(self, private: Path) -> Path:
+        script = private / f"script.{SUFFIXES[self._wish.language]}"
+        script.write_text(self._wish.body, "utf-8")
+        script.chmod(0o444)
+        return script
+
+    def _bounds(
+        self,
+        places: Places,
+        executables: tuple[Path, ...],
+        read: tuple[Path, ...],
+        network: Network,
+    ) -> ScriptBounds:
+        """Return the bounds of the run; the store is hidden from it."""
+        root = self._context.store.root
+        return ScriptBounds(
+            read=(*places.read, *read),
+            write=places.write,
+            hidden=tuple({root, Path(os.path.realpath(root))}),
+            executables=(*executables, *twins_of(executables)),
+            shell=find_shell(executables),
+            identities=places.identities,
+            network=network.shared,
+            timeout_s=self._wish.timeout_s,
+            output_bytes=output_bytes(self._limits),
+            **self._sizes(),
+        )
+
+    def _start_directory(self, places: Places, user: ScratchUser) -> Path | None:
+        """Return the caller's directory if the script may enter it; None: the private one."""
+        here = self._context.directory
+        may_start = here in places.read or (places.covers(here) and may_enter(here, user))
+        return here if may_start else None
+
+    def _note(self, result: ScriptResult) -> None:
+        context = self._context
         info = InfoLog(
             context.store.info_path(context.bundle.hash, context.thread_id), context.clock_ms
         )
@@ -192,12 +219,6 @@ class Run:
             "M4ZC7H2Q",
             f"script {context.key}: {self._mechanism.name}, exit code {result.exit_code}, {result.duration_ms} ms",
         )
-        if context.cancel.requested:
-            return Void(word="killed", message="the script was killed", begun=self.has_started)
-        answer = self._answer(
-            result, script, tuple(findings(result.refused, network.refused, limits))
-        )
-        return Answer(fields={"outcome": secrets.redact(answer, known)})
 
     def _stopping(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
         """Let a kill interrupt the script; this is the first call after its start."""

@@ -102,50 +102,37 @@ def script_command(
         info_fd: one to which bubblewrap writes its process 1.
         places: as from `places_of`. arguments: the stage's command.
     """
-    command = [
-        str(program),
-        "--unshare-pid",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
-    ]
-    command += [
-        "--die-with-parent",
-        "--new-session",
-        "--clearenv",
-        "--cap-drop",
-        "ALL",
-        "--info-fd",
-        str(info_fd),
-    ]
-    if root:
-        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    else:
-        command += ["--unshare-user", *(["--disable-userns"] if disable_userns else [])]
-    if not network:
-        command.append("--unshare-net")
+    namespaces = _namespaces(disable_userns=disable_userns, network=network, root=root)
+    command = [str(program), *namespaces, "--info-fd", str(info_fd)]
     for name, value in ENVIRONMENT.items():
         command += ["--setenv", name, value]
     for link, target in view.links:
         command += ["--symlink", target, str(link)]
-    shared = ["--size", str(temporary_bytes // 4), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - private
-    temporary = [
-        "--size",
-        str(temporary_bytes),
-        "--perms",
-        "1777",
-        "--tmpfs",
-        "/tmp",  # noqa: S108 - private
-        "--perms",
-        "1777",
-        "--dir",
-        SCRATCH,
-    ]
-    command += ["--dev", "/dev", *shared, "--remount-ro", "/dev", "--proc", "/proc", *temporary]
+    command += _private_file_systems(temporary_bytes)
     command += _file_system(view, places)
     if accounts_fd is not None:
         command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd"]
     return [*command, "--chdir", "/", "--remount-ro", "/", "--", *arguments]
+
+
+def _namespaces(*, disable_userns: bool, network: bool, root: bool) -> list[str]:
+    """Return the options for a script's namespaces and capabilities."""
+    options = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    options += ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+    if root:
+        options += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    else:
+        options += ["--unshare-user", *(["--disable-userns"] if disable_userns else [])]
+    return options if network else [*options, "--unshare-net"]
+
+
+def _private_file_systems(temporary_bytes: int) -> list[str]:
+    """Return the options for /dev, /proc, and a /tmp and shared memory of limited sizes."""
+    shared = ["--size", str(temporary_bytes // 4), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - private
+    temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108 - private
+    scratch = ["--perms", "1777", "--dir", SCRATCH]
+    device = ["--dev", "/dev", *shared, "--remount-ro", "/dev"]
+    return [*device, "--proc", "/proc", *temporary, *scratch]
 
 
 def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:

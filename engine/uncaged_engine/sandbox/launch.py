@@ -80,19 +80,7 @@ def launch(
     with suppress(OSError):
         fcntl.fcntl(request_write, fcntl.F_SETPIPE_SZ, _REQUEST_PIPE_BYTES)
     try:
-        with _filter_file(mechanism) as filter_fd:
-            command, variables = _command(
-                mechanism, filter_fd, (request_read, answer_write), environment or {}
-            )
-            child = Child.start(
-                command,
-                directory="/",
-                environment=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr_write,
-                pass_fds=(request_read, answer_write, *(() if filter_fd is None else (filter_fd,))),
-            )
+        child = _start(mechanism, environment or {}, (request_read, answer_write), stderr_write)
     except OSError as exc:
         for fd in (request_write, answer_read, stderr_read):
             os.close(fd)
@@ -100,21 +88,39 @@ def launch(
     finally:
         for fd in (request_read, answer_write, stderr_write):
             os.close(fd)
-    cpu_s = (
-        next((soft for number, soft, _ in limits if number == RESOURCES["cpu"]), None)
-        if mechanism is not None
-        else None
-    )
     launched = Launched(
         child=child,
         request_fd=request_write,
         answer_fd=answer_read,
         stderr_fd=stderr_read,
-        cpu_s=cpu_s,
+        cpu_s=None if mechanism is None else _cpu_s(limits),
     )
     _send(launched, _payload(mechanism, limits, settings))
     os.set_blocking(request_write, False)
     return launched
+
+
+def _start(
+    mechanism: Mechanism | None,
+    environment: Mapping[str, str],
+    pipes: tuple[int, int],
+    stderr: int,
+) -> Child:
+    with _filter_file(mechanism) as filter_fd:
+        command, variables = _command(mechanism, filter_fd, pipes, environment)
+        return Child.start(
+            command,
+            directory="/",
+            environment=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            pass_fds=(*pipes, *(() if filter_fd is None else (filter_fd,))),
+        )
+
+
+def _cpu_s(limits: list[Limit]) -> int | None:
+    return next((soft for number, soft, _ in limits if number == RESOURCES["cpu"]), None)
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:

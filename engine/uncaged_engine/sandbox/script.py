@@ -66,13 +66,11 @@ def run_script(
         environment: the script's whole environment, but for HOME and TMPDIR if they are missing.
         cwd: None: the private directory. user: the script's user if this process is root; by
             default the owner of *cwd*, if that is a user for scripts, else another of these users.
-        stop: registers the function that ends the script early; its exit code is then that of a
-            signal.
+        stop: registers the function that ends the script early, by a signal.
         prepare, watch_path: as in `start_script`.
     Raises:
-        SandboxUnavailable: no sandbox for scripts works here; the script was not started.
-        FileNotFoundError: the program does not exist. RefusedError: a path is not the object that
-            *bounds* name.
+        SandboxUnavailable, FileNotFoundError, RefusedError: no sandbox for scripts works here, the
+            program does not exist, or a path is not the object that *bounds* name.
     """
     begin = time.monotonic()
     stdout, stderr = (OutputBuffer(max_bytes=bounds.output_bytes) for _ in range(2))
