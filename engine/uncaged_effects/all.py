@@ -1,11 +1,9 @@
-"""Several effects at once: each is a sub-step with a line of its own, the results come back in
-order.
+"""The effect `all`: several effects at once, each a sub-step with a line of its own in the journal.
 
-``{"all": {"effects": [effect, …], "limit": 8, "onFailure": "wait" | "stop"}}`` answers with a list:
-``{"outcome": value}`` or
-``{"error": {...}}`` for each effect, so that one failure hides no other's result. With ``stop`` no
-further effect is begun after the first failure (those get an error of kind ``not-begun``). What a
-crash left unfinished is asked again; what has a line is not.
+``{"all": {"effects": [effect, …], "limit": 8, "onFailure": "wait" | "stop"}}`` answers with a list
+in their order: ``{"outcome": value}`` or ``{"error": {...}}`` for each. With ``stop`` no further
+effect is begun after the first failure (those get an error of kind ``not-begun``). After a crash
+only sub-steps without a line are performed again.
 """
 
 from __future__ import annotations
@@ -38,10 +36,10 @@ RESULT: Mapping[str, object] = {
     "properties": {"outcome": {}, "error": {"type": "object", "required": ["kind", "message"]}},
     "additionalProperties": False,
 }
-"""JSON Schema of one effect's place in the list."""
+"""JSON Schema of one effect's result."""
 NEVER_INSIDE = frozenset({"role", "ask", "all", "output"})
-"""A role counts as a round and may own the worktree; a person is asked one thing at a time; one
-level is enough.
+"""Kinds that cannot be inside: a role counts as a round and may own the worktree, a person is asked
+one question at a time, and one level is enough.
 """
 
 
@@ -78,32 +76,32 @@ class AllHandler(Handler):
     is_composite = True
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        asked = read_body("all", AllBody, body)
+        options = read_body("all", AllBody, body)
         count = (
             {}
-            if isinstance(asked, Failure)
-            else {"minItems": len(asked.effects), "maxItems": len(asked.effects)}
+            if isinstance(options, Failure)
+            else {"minItems": len(options.effects), "maxItems": len(options.effects)}
         )
         return {"type": "array", "items": RESULT, **count}
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """The most careful rule of the effects inside; what the policy does not allow is not
-        performed.
+        """Return ``ask`` if an effect inside has that rule. One that the policy does not allow is
+        never performed.
         """
-        asked = read_body("all", AllBody, body)
-        if isinstance(asked, Failure):
+        options = read_body("all", AllBody, body)
+        if isinstance(options, Failure):
             return "repeat"
         allowed = bundle.descriptor.policy.limits
         rules = {
             handler_for(kind).rule(handled(inner), bundle)
-            for kind, inner in asked.effects
+            for kind, inner in options.effects
             if kind in allowed
         }
         return "ask" if "ask" in rules else "repeat"
 
     def parts(self, body: object) -> Sequence[tuple[str, object]]:
-        asked = read_body("all", AllBody, body)
-        return () if isinstance(asked, Failure) else asked.effects
+        options = read_body("all", AllBody, body)
+        return () if isinstance(options, Failure) else options.effects
 
     def difference(
         self, body: object, outcome: object, lines: Sequence[Mapping[str, object]]
@@ -111,19 +109,19 @@ class AllHandler(Handler):
         return difference(body, outcome, lines)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("all", AllBody, body)
-        if isinstance(asked, Failure):
-            return asked
-        return Together(asked.effects, context, stop_early=asked.on_failure == "stop").perform(
-            asked.limit
-        )
+        options = read_body("all", AllBody, body)
+        if isinstance(options, Failure):
+            return options
+        return ConcurrentEffects(
+            options.effects, context, stop_early=options.on_failure == "stop"
+        ).perform(options.limit)
 
 
 def difference(body: object, results: object, lines: Sequence[Mapping[str, object]]) -> str | None:
-    asked = read_body("all", AllBody, body)
-    if isinstance(asked, Failure):
-        return f"it has an outcome, and could not be performed: {asked.error['message']}"
-    effects = asked.effects
+    options = read_body("all", AllBody, body)
+    if isinstance(options, Failure):
+        return f"it has an outcome, and could not be performed: {options.error['message']}"
+    effects = options.effects
     if (
         not isinstance(results, list)
         or len(results) != len(effects)
@@ -139,7 +137,7 @@ def difference(body: object, results: object, lines: Sequence[Mapping[str, objec
         if result_of(line) != results[index]:
             return f"the line of part {index} holds {_shown(result_of(line))}, the outcome {_shown(results[index])}"
     for index, (kind, _) in enumerate(effects):
-        if index not in seen and not lineless(results, asked, index, kind):
+        if index not in seen and not lineless(results, options, index, kind):
             return f"the outcome holds {_shown(results[index])} for part {index}, which has no line"
     return None
 
@@ -149,8 +147,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-class Together:
-    """One run of several effects."""
+class ConcurrentEffects:
+    """Performance of several effects by a pool of threads."""
 
     def __init__(
         self, effects: Sequence[tuple[str, object]], context: EffectContext, *, stop_early: bool
@@ -171,7 +169,7 @@ class Together:
         with ThreadPoolExecutor(
             max_workers=max(1, min(at_once, len(pending), MOST_AT_ONCE))
         ) as pool:
-            for future in [pool.submit(self._one, index) for index in pending]:
+            for future in [pool.submit(self._perform, index) for index in pending]:
                 future.result()
         if self._void is not None:
             return self._void
@@ -179,7 +177,7 @@ class Together:
             fields={"outcome": [self._results[index] for index in range(len(self._effects))]}
         )
 
-    def _one(self, index: int) -> None:
+    def _perform(self, index: int) -> None:
         kind, body = self._effects[index]
         if self._stopped.is_set() or self._context.cancel.requested:
             if self._context.cancel.requested and self._void is None:
@@ -212,13 +210,13 @@ def waits(kind: str) -> Mapping[str, object]:
     }
 
 
-def lineless(results: list[Mapping[str, object]], asked: AllBody, index: int, kind: str) -> bool:
-    """Whether part *index* may have its result without a line: it would have waited for a person,
-    or one beside it failed first.
+def lineless(results: list[Mapping[str, object]], options: AllBody, index: int, kind: str) -> bool:
+    """Return whether part *index* may have a result without a line: it would have waited for a
+    person, or another failed first.
     """
     error = results[index].get("error")
     failed = any("error" in result and result["error"] != NOT_BEGUN for result in results)
-    return error == waits(kind) or (error == NOT_BEGUN and asked.on_failure == "stop" and failed)
+    return error == waits(kind) or (error == NOT_BEGUN and options.on_failure == "stop" and failed)
 
 
 def result_of(record: Mapping[str, object]) -> Mapping[str, object]:

@@ -1,7 +1,7 @@
-"""The ask effect waits for a person: the thread is put away until somebody says ``answer``.
+"""The effect `ask`: a question to a person. The thread waits, without a process, for ``answer``.
 
-``{"ask": {"question": text, "schema": JSON Schema?, "choices": [text, …]?}}`` answers with what the
-person said.
+``{"ask": {"question": text, "schema": JSON Schema?, "choices": [text, …]?}}`` answers with the
+person's answer.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Wait
 
 
 def choices(value: object, path: shapes.Path) -> list[object] | None:
-    """Return a list of what may be answered, which is not empty."""
+    """Return the possible answers; an empty list is refused."""
     if value is not None and not shapes.items(value, path):
-        raise shapes.ShapeError(path, "is empty; name what may be answered, or leave it out")
+        raise shapes.ShapeError(path, "is empty; name the possible answers, or leave it out")
     return None if value is None else shapes.items(value, path)
 
 
@@ -34,26 +34,26 @@ class AskBody:
 class AskHandler(Handler):
     kind = "ask"
     limits = AskLimits
-    recovery: Rule = "repeat"  # to ask a person twice does no harm
+    recovery: Rule = "repeat"  # asking a person twice does no harm
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
-        asked = read_body("ask", AskBody, body)
-        return {} if isinstance(asked, Failure) else schema_of(asked) or {}
+        options = read_body("ask", AskBody, body)
+        return {} if isinstance(options, Failure) else schema_of(options) or {}
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("ask", AskBody, body)
-        if isinstance(asked, Failure):
-            return asked
+        options = read_body("ask", AskBody, body)
+        if isinstance(options, Failure):
+            return options
         if context.answer is not None:
             return Answer(fields={"outcome": context.answer})
-        schema = schema_of(asked)
+        schema = schema_of(options)
         return Wait(
-            details={"question": asked.question, **({} if schema is None else {"schema": schema})}
+            details={"question": options.question, **({} if schema is None else {"schema": schema})}
         )
 
 
-def schema_of(asked: AskBody) -> Mapping[str, object] | None:
+def schema_of(options: AskBody) -> Mapping[str, object] | None:
     """Return the JSON Schema of an answer: the body's own, else one of its choices."""
-    if asked.schema is not None or asked.choices is None:
-        return asked.schema
-    return {"enum": asked.choices}
+    if options.schema is not None or options.choices is None:
+        return options.schema
+    return {"enum": options.choices}

@@ -1,8 +1,8 @@
-"""The fetch effect reads a page and answers with what a reader would want of it.
+"""The effect `fetch`: a page as Markdown, text, HTML or selected parts.
 
 ``{"fetch": {"url", "as": "markdown" | "text" | "html" | "selector", "selector"?, "timeout_s"?}}``
-answers ``{"url", "title", "text"}``. Anything but a page that was found is a failure. A text that
-is no HTML (plain text, JSON, a feed) is answered as it is.
+answers ``{"url", "title", "text"}``. A status other than success is a failure. Text that is not
+HTML (plain text, JSON, a feed) is returned unchanged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from uncaged_engine.door.outcomes import Failure, Outcome
 from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem, read_target
 
 from .web.client import CLIENTS, Clients
-from .web.content import TEXTUAL, decoded, kind_of
+from .web.content import TEXTUAL, decode_text, media_type
 from .web.credentials import Credentials
-from .web.errand import Errand, run
-from .web.exchange import Received
+from .web.exchange import HttpResponse
 from .web.limits import limits_of
-from .web.request import Request
+from .web.perform import RequestSpec, perform_request
+from .web.request import HttpRequest
 
 Form = Literal["markdown", "text", "html", "selector"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -33,7 +33,7 @@ HTML = ("text/html", "application/xhtml+xml")
 ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 SHOWN_CHARACTERS = 300
 WORK_S = 10.0
-"""A page that takes longer to read than this, once it is there, was made to."""
+"""Time limit for converting a page that has arrived."""
 
 ANSWER = {
     "type": "object",
@@ -45,7 +45,9 @@ ANSWER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchBody:
-    """form: of the text; None is Markdown, or the selected parts where a selector is given."""
+    """Body of a ``fetch`` effect. form: of the text; None is Markdown, or with a selector the parts
+    that match it.
+    """
 
     url: Annotated[str, shapes.filled]
     form: Annotated[Form | None, shapes.one_of(*FORMS), "as"] = None
@@ -73,72 +75,74 @@ class FetchHandler(Handler):
         self._clients = clients
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("fetch", FetchBody, body)
-        if isinstance(asked, Failure):
-            return asked
+        options = read_body("fetch", FetchBody, body)
+        if isinstance(options, Failure):
+            return options
         policy = context.bundle.descriptor.policy.limits.get(self.kind, {})
-        limits = limits_of(asked.timeout_s, FetchLimits.of(policy))
+        limits = limits_of(options.timeout_s, FetchLimits.of(policy))
 
-        def errand() -> Errand:
-            request = Request(
-                method="GET", target=read_target(asked.url), headers=(("Accept", ACCEPT),)
+        def build() -> RequestSpec:
+            request = HttpRequest(
+                method="GET", target=read_target(options.url), headers=(("Accept", ACCEPT),)
             )
-            return Errand(request=request, rules=HostRules.of("fetch", policy), limits=limits)
+            return RequestSpec(request=request, rules=HostRules.of("fetch", policy), limits=limits)
 
-        def make(received: Received, _: Credentials) -> object:
+        def convert(response: HttpResponse, _: Credentials) -> object:
             end_s = time.monotonic() + min(limits.total_s, WORK_S)
-            return page_of(received, asked, lambda: go_on(end_s, context))
+            return page_of(response, options, lambda: check_progress(end_s, context))
 
-        return run(errand, make, kind=self.kind, context=context, clients=self._clients)
+        return perform_request(
+            build, convert, kind=self.kind, context=context, clients=self._clients
+        )
 
 
-def page_of(received: Received, asked: FetchBody, check: Callable[[], object]) -> dict[str, str]:
-    """Make the answer of what came back; raises WebProblem for whatever is no page."""
-    kind, charset = kind_of(received)
-    if not 200 <= received.status < 300:
-        start = " ".join((decoded(received.body[:4096], charset, certain=True) or "").split())[
+def page_of(
+    response: HttpResponse, options: FetchBody, check: Callable[[], object]
+) -> dict[str, str]:
+    """Return the outcome for a response; raises WebProblem if it is no page."""
+    kind, charset = media_type(response)
+    if not 200 <= response.status < 300:
+        start = " ".join((decode_text(response.body[:4096], charset, certain=True) or "").split())[
             :SHOWN_CHARACTERS
         ]
         raise WebProblem(
-            "status", f"the server answered {received.status}" + (f": {start}" if start else "")
+            "status", f"the server answered {response.status}" + (f": {start}" if start else "")
         )
     from .web.page import Page, declared_charset, title_of
 
-    is_html = kind in HTML or (kind == "" and received.body.lstrip()[:1] == b"<")
-    text = decoded(
-        received.body,
-        charset or (declared_charset(received.body) if is_html else ""),
-        certain=is_html or known_text(kind),
+    is_html = kind in HTML or (kind == "" and response.body.lstrip()[:1] == b"<")
+    text = decode_text(
+        response.body,
+        charset or (declared_charset(response.body) if is_html else ""),
+        certain=is_html or is_textual(kind),
     )
     if text is None:
         raise WebProblem(
             "body",
             f"this is no page but {kind or 'something without a type'}; an http effect gets its bytes",
         )
-    url = received.target.url
-    if not is_html and asked.chosen_form != "selector":
+    url = response.target.url
+    if not is_html and options.chosen_form != "selector":
         return {"url": url, "title": "", "text": text}
-    if asked.chosen_form == "html":
+    if options.chosen_form == "html":
         return {"url": url, "title": title_of(text), "text": text}
     page = Page(text, url, check)
     title = page.title
-    match asked.chosen_form:
+    match options.chosen_form:
         case "markdown":
             return {"url": url, "title": title, "text": page.markdown()}
         case "text":
             return {"url": url, "title": title, "text": page.text()}
         case "selector":
-            return {"url": url, "title": title, "text": page.selected(asked.selector)}
+            return {"url": url, "title": title, "text": page.selected(options.selector)}
 
 
-def known_text(kind: str) -> bool:
+def is_textual(kind: str) -> bool:
     return TEXTUAL.fullmatch(kind) is not None
 
 
-def go_on(end_s: float, context: EffectContext) -> None:
+def check_progress(end_s: float, context: EffectContext) -> None:
     if context.cancel.requested:
         raise RequestCancelled
     if time.monotonic() > end_s:
-        raise WebProblem(
-            "timeout", "the page could not be worked through in time; ask for it as html"
-        )
+        raise WebProblem("timeout", "the page could not be converted in time; ask for it as html")

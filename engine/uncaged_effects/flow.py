@@ -1,11 +1,10 @@
-"""A flow that starts another finds the same child again after a crash, instead of starting a second
-one.
+"""The effect `flow`: a child thread of another flow.
 
 ``{"flow": {"name": text, "prompt": text?, "params": {...}?}}`` answers
-``{"threadId", "hash", "success", "message", "data"}``. Its id is derived from the parent's and the
-step, so its journal is the record of whether it was started. Kill reaches children, and a parent
-that goes on after that takes its child up again. A child draws on what is left of its parent's
-limits: reaching one stops both.
+``{"threadId", "hash", "success", "message", "data"}``. The child's id is derived from the parent's
+and the step, so that after a crash the same child is found instead of a second one started. Kill
+reaches children, and a resumed parent resumes its child. A child uses up its parent's limits:
+reaching one stops both.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ANSWER = {
 
 
 def rounds(value: object, path: shapes.Path) -> int | None:
-    """Return a limit of rounds; None takes the config's."""
+    """Return a limit of rounds; None means the config's."""
     if value is not None:
         shapes.not_negative(value, path)
         return shapes.whole(value, path)
@@ -59,12 +58,12 @@ class FlowHandler(Handler):
         return derived_id(key, intended_ms)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("flow", FlowBody, body)
-        if isinstance(asked, Failure):
-            return asked
-        if (refusal := find_refusal(asked, context)) is not None:
+        options = read_body("flow", FlowBody, body)
+        if isinstance(options, Failure):
+            return options
+        if (refusal := find_refusal(options, context)) is not None:
             return refusal
-        # the library for clients, of which the other effects need nothing
+        # the client library, which other effects do not need
         from uncaged_engine.services import children
 
         engine = children.Engine(context.store)
@@ -75,16 +74,16 @@ class FlowHandler(Handler):
                     engine,
                     child,
                     context,
-                    flow=asked.name,
-                    prompt=asked.prompt,
-                    params=asked.params,
-                    max_rounds=asked.max_rounds,
+                    flow=options.name,
+                    prompt=options.prompt,
+                    params=options.params,
+                    max_rounds=options.max_rounds,
                 )
         except StorageError as exc:
-            # also of the child's journal: the same child is started when there is space
-            raise EnvironmentLacks(f"{asked.name}: {exc}") from exc
+            # the same child is started once there is space for its journal
+            raise EnvironmentLacks(f"{options.name}: {exc}") from exc
         except UncagedError as exc:
-            return Failure.of("flow", f"{asked.name}: {exc}")
+            return Failure.of("flow", f"{options.name}: {exc}")
         # crash here: the child runs; asked again, we find it
         try:
             with context.cancel.on_request(lambda: children.stop(engine, child)):
@@ -92,17 +91,17 @@ class FlowHandler(Handler):
         except NotFoundError:
             return Failure.of(
                 "flow",
-                f"{asked.name}: its thread {child} was removed before it had ended",
+                f"{options.name}: its thread {child} was removed before it had ended",
                 threadId=child,
             )
 
 
-def find_refusal(asked: FlowBody, context: EffectContext) -> Failure | None:
+def find_refusal(options: FlowBody, context: EffectContext) -> Failure | None:
     names = FlowLimits.of(context.bundle.descriptor.policy.limits.get("flow", {})).names
-    if names is not None and asked.name not in names:
+    if names is not None and options.name not in names:
         return Failure.of(
             "policy",
-            f'flow: {asked.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}',
+            f'flow: {options.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}',
         )
     if depth_of(context.start) >= DEEPEST:
         return Failure.of("flow", f"flow: threads start one another {DEEPEST} levels deep at most")

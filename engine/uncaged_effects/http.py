@@ -1,10 +1,9 @@
-"""The http effect sends one request and answers with what came back, whatever its status says.
+"""The effect `http`: one HTTP request; the outcome is its response, whatever the status.
 
 ``{"http": {"method", "url", "query"?, "headers"?, "json" | "form" | "text" | "bytes"?,
 "timeout_s"?, "followRedirects"?, "idempotent"?}}`` answers ``{"status", "headers", "url", "json" |
-"text" | "base64", "truncated"}``. A request that changes something carries
-``Idempotency-Key: threadId/seq``, so that a server which knows the header performs it once even if
-it is sent twice.
+"text" | "base64", "truncated"}``. An unsafe request has ``Idempotency-Key: threadId/seq``, so that
+a server which supports the header performs it once even if it is sent twice.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from uncaged_engine.services.network import HostRules
 from .web.client import CLIENTS, Clients
 from .web.content import content_of
 from .web.credentials import Credentials
-from .web.errand import Errand, run
-from .web.exchange import Received
+from .web.exchange import HttpResponse
 from .web.limits import limits_of
+from .web.perform import RequestSpec, perform_request
 from .web.request import REPEATABLE, SAFE, HttpBody, request_of
 
 TOO_MANY = 429
@@ -51,79 +50,77 @@ class HttpHandler(Handler):
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del bundle
-        # by itself, not from a checked body: what an older version sent may be refused by this one
+        # not from a checked body: this version may refuse a body that an older one sent
         if not isinstance(body, Mapping):
             return "repeat"  # nothing was sent
         method = str(body.get("method", "GET")).upper()
         return "repeat" if method in REPEATABLE or body.get("idempotent") is True else "ask"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("http", HttpBody, body)
-        if isinstance(asked, Failure):
-            return asked
+        options = read_body("http", HttpBody, body)
+        if isinstance(options, Failure):
+            return options
 
-        def judge(received: Received) -> TryLater | None:
-            return later_of(received, context.clock_ms()) if repeatable(asked) else None
+        def later(response: HttpResponse) -> TryLater | None:
+            return later_of(response, context.clock_ms()) if repeatable(options) else None
 
-        return run(
-            lambda: errand_of(asked, context),
+        return perform_request(
+            lambda: spec_of(options, context),
             outcome_of,
             kind=self.kind,
             context=context,
             clients=self._clients,
-            judge=judge,
+            later=later,
         )
 
 
-def repeatable(asked: HttpBody) -> bool:
-    """Return whether the request may be sent again after a crash."""
-    return asked.method in REPEATABLE or asked.idempotent
+def repeatable(options: HttpBody) -> bool:
+    """Return whether a request may be sent again after a crash."""
+    return options.method in REPEATABLE or options.idempotent
 
 
-def errand_of(asked: HttpBody, context: EffectContext) -> Errand:
+def spec_of(options: HttpBody, context: EffectContext) -> RequestSpec:
     policy = context.bundle.descriptor.policy.limits.get("http", {})
-    request = request_of(asked)
+    request = request_of(options)
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
-    return Errand(
+    return RequestSpec(
         request=request,
         rules=HostRules.of("http", policy),
-        limits=limits_of(asked.timeout_s, HttpLimits.of(policy)),
+        limits=limits_of(options.timeout_s, HttpLimits.of(policy)),
     )
 
 
-def later_of(received: Received, now_ms: int) -> TryLater | None:
-    """Return what a status of overload or of a server's own failure says about a later try; None
-    for any other status.
+def later_of(response: HttpResponse, now_ms: int) -> TryLater | None:
+    """Return when to try again after a status of overload or of a server error; None for any other
+    status.
     """
-    if received.status != TOO_MANY and not 500 <= received.status < 600:
+    if response.status != TOO_MANY and not 500 <= response.status < 600:
         return None
     return TryLater(
-        after_s=retry_after_s(received.headers.get("retry-after", ""), now_ms),
-        reason=f"HTTP {received.status}",
+        after_s=retry_after_s(response.headers.get("retry-after", ""), now_ms),
+        reason=f"HTTP {response.status}",
     )
 
 
 def retry_after_s(text: str, now_ms: int) -> float:
-    """Return the seconds that a ``Retry-After`` header asks for: a number, or the time until a
-    date; 0 for anything else.
-    """
+    """Parse a ``Retry-After`` header, a number of seconds or a date; 0 if it is neither."""
     try:
-        asked_s = (
+        requested_s = (
             float(text)
             if text.strip().isdecimal()
             else parsedate_to_datetime(text).timestamp() - now_ms / 1000
         )
     except (ValueError, TypeError):
         return 0.0
-    return max(0.0, asked_s)
+    return max(0.0, requested_s)
 
 
-def outcome_of(received: Received, credentials: Credentials) -> dict[str, object]:
+def outcome_of(response: HttpResponse, credentials: Credentials) -> dict[str, object]:
     return {
-        "status": received.status,
-        "headers": credentials.redact(received.headers),
-        "url": credentials.redact(received.target.url),
-        **content_of(received, credentials),
-        "truncated": received.truncated,
+        "status": response.status,
+        "headers": credentials.redact(response.headers),
+        "url": credentials.redact(response.target.url),
+        **content_of(response, credentials),
+        "truncated": response.truncated,
     }

@@ -1,5 +1,5 @@
-"""The now effect tells the time once; a replay hears the same time again. ``{"now": {}}`` answers
-milliseconds since 1970, UTC.
+"""The effect `now`: the time, which a replay repeats. ``{"now": {}}`` answers milliseconds since
+1970, UTC.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NowBody:
-    """No keys."""
+    """Body of a ``now`` effect: no keys."""
 
 
 class NowHandler(Handler):
@@ -25,7 +25,9 @@ class NowHandler(Handler):
     recovery: Rule = "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("now", NowBody, {} if body is None else body)
+        options = read_body("now", NowBody, {} if body is None else body)
         return (
-            asked if isinstance(asked, Failure) else Answer(fields={"outcome": context.clock_ms()})
+            options
+            if isinstance(options, Failure)
+            else Answer(fields={"outcome": context.clock_ms()})
         )

@@ -1,20 +1,17 @@
-"""The null effect touches nothing and can come to anything, so tests and benchmarks see the engine
-alone.
+"""The effect `null`: any outcome without any action, for tests and benchmarks of the engine.
 
-``{"null": {"value": any}}`` answers with the value. The other keys make it come to something else:
+``{"null": {"value": any}}`` answers with the value. The other keys change the outcome:
 
 ==========  ========================================================================================
-times       answer with the value (a text) this many times over: a small effect with a large outcome
+times       answer with the value (a text) repeated this often: a small effect, a large outcome
 sleep_s     wait this long first; a kill ends it at once
-first_s     the same, but only the first attempt waits
-fail        come to a failure with this message
-lack        the first attempt finds that the machine lacks something and says so; a later one does
-            not
-wait        true: somebody outside has to answer first
-rule        what happens to an intent that a crash left open (repeat, restore, ask); repeat if
-            absent
-mark        true: add the effect's key as a line to ``work/<thread>.null``, the other side that can
-            tell what was performed
+first_s     the same, for the first attempt only
+fail        fail with this message
+lack        the first attempt reports that the environment lacks this
+wait        true: wait for an answer from outside
+rule        rule for an intent that a crash left open (repeat, restore, ask); repeat if absent
+mark        true: append the effect's key as a line to ``work/<thread>.null``, a record outside the
+            journal of each performance
 ==========  ========================================================================================
 """
 
@@ -65,10 +62,10 @@ class NullHandler(Handler):
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         if isinstance(body, dict) and body.keys() == VALUE_ALONE:
-            # benchmarks of the engine alone do this for every step
+            # fast path: benchmarks do this at every step
             return Answer(fields={"outcome": body["value"]})
-        asked = read_body("null", NullBody, body)
-        return asked if isinstance(asked, Failure) else perform_options(asked, context)
+        options = read_body("null", NullBody, body)
+        return options if isinstance(options, Failure) else perform_options(options, context)
 
 
 class NullPreparation(Preparation):
@@ -83,22 +80,26 @@ class NullPreparation(Preparation):
         (store.work / f"{thread}.null").unlink(missing_ok=True)
 
 
-def perform_options(asked: NullBody, context: EffectContext) -> Outcome:
+def perform_options(options: NullBody, context: EffectContext) -> Outcome:
     sleep_s = (
-        asked.sleep_s if asked.sleep_s is not None else asked.first_s if context.attempt == 1 else 0
+        options.sleep_s
+        if options.sleep_s is not None
+        else options.first_s
+        if context.attempt == 1
+        else 0
     )
     if sleep_s and context.cancel.wait(sleep_s):
         return Void(word="killed", message="the null effect was killed while it slept")
-    if asked.lack is not None and context.attempt == 1:
-        raise EnvironmentLacks(asked.lack)
-    if asked.fail is not None:
-        return Failure.of("null", asked.fail)
-    if asked.wait:
-        return Wait(details={"null": asked.value})
-    if asked.mark:
+    if options.lack is not None and context.attempt == 1:
+        raise EnvironmentLacks(options.lack)
+    if options.fail is not None:
+        return Failure.of("null", options.fail)
+    if options.wait:
+        return Wait(details={"null": options.value})
+    if options.mark:
         leave_mark(marks_path(context), context.key)
-    value = asked.value
-    return Answer(fields={"outcome": value * asked.times if isinstance(value, str) else value})
+    value = options.value
+    return Answer(fields={"outcome": value * options.times if isinstance(value, str) else value})
 
 
 def marks_path(context: EffectContext) -> Path:

@@ -1,5 +1,4 @@
-"""The search effect asks the provider that ``config.yaml`` names: a search service is the person's,
-not the bundle's.
+"""The effect `search`: a query to the search provider of the person's ``config.yaml``.
 
 ``{"search": {"query", "limit"?, "timeout_s"?}}`` answers
 ``{"results": [{"title", "url", "snippet"}]}``, best first.
@@ -24,10 +23,10 @@ from uncaged_engine.services.settings import SearchSettings
 
 from .web.client import CLIENTS, Clients
 from .web.credentials import Credentials
-from .web.errand import Errand, run
-from .web.exchange import Received
+from .web.exchange import HttpResponse
 from .web.limits import limits_of
-from .web.searching import Provider, provider_of
+from .web.perform import RequestSpec, perform_request
+from .web.provider import Provider, provider_of
 
 FEW, MOST = 10, 100
 UNREACHED = frozenset({"dns", "connect", "tls", "policy", "refused-address", "redirects"})
@@ -62,9 +61,9 @@ class SearchHandler(Handler):
         self._clients = clients
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("search", SearchBody, body)
-        if isinstance(asked, Failure):
-            return asked
+        options = read_body("search", SearchBody, body)
+        if isinstance(options, Failure):
+            return options
         settings = context.config.search
         if settings is None:
             raise EnvironmentLacks(
@@ -72,35 +71,35 @@ class SearchHandler(Handler):
             )
         provider = provider_of(settings)
 
-        def make(received: Received, credentials: Credentials) -> object:
-            return {"results": credentials.redact(provider.results(received)[: asked.limit])}
+        def convert(response: HttpResponse, credentials: Credentials) -> object:
+            return {"results": credentials.redact(provider.results(response)[: options.limit])}
 
-        outcome = run(
-            lambda: errand_of(asked, provider, settings),
-            make,
+        outcome = perform_request(
+            lambda: spec_of(options, provider, settings),
+            convert,
             kind=self.kind,
             context=context,
             clients=self._clients,
         )
         if isinstance(outcome, Failure) and outcome.error["kind"] in UNREACHED:
             raise EnvironmentLacks(
-                f"{outcome.error['message']}; start it, or mend search.url in config.yaml, then resume"
+                f"{outcome.error['message']}; start it, or fix search.url in config.yaml, then resume"
             )
         return outcome
 
 
-def errand_of(asked: SearchBody, provider: Provider, settings: SearchSettings) -> Errand:
-    """The one request of the engine that no bundle's policy names the host of: the person did, in
-    config.
-    """
-    request = provider.request(asked.query.strip())
+def spec_of(options: SearchBody, provider: Provider, settings: SearchSettings) -> RequestSpec:
+    """Return the request; its host is the one that the person configured, not one of a policy."""
+    request = provider.request(options.query.strip())
     key = (settings.key or "").removeprefix(secrets.PREFIX)
-    hosts = (only(request.target),)
+    hosts = (exact_pattern(request.target),)
     rules = HostRules(
         kind="search", hosts=hosts, private=True, bound=((key, hosts),) if key else ()
     )
-    return Errand(request=request, rules=rules, limits=limits_of(asked.timeout_s, FetchLimits()))
+    return RequestSpec(
+        request=request, rules=rules, limits=limits_of(options.timeout_s, FetchLimits())
+    )
 
 
-def only(target: Target) -> HostPattern:
+def exact_pattern(target: Target) -> HostPattern:
     return HostPattern(host=target.host, below=False, port=target.port)

@@ -1,10 +1,9 @@
-"""The effect `sleep`: a wait of some seconds, or until a moment.
+"""The effect `sleep`: a wait of some seconds, or until a time.
 
-``{"sleep": {"seconds": 90}}`` waits that long by a clock that is never set and that counts a
-suspended machine's time. A further attempt after a crash waits for what is left since the intent's
-timestamp, and never longer than asked. ``{"sleep": {"until": ms}}`` names a moment of the wall
-clock. After a reboot the thread is interrupted; ``resume --due`` goes on with all whose moment has
-come.
+``{"sleep": {"seconds": 90}}`` waits that long by the monotonic clock that counts a suspended
+machine's time. An attempt after a crash waits for the rest since the intent's timestamp, and never
+longer than the body says. ``{"sleep": {"until": ms}}`` waits until a time of the wall clock. After
+a reboot the thread is interrupted; ``resume --due`` resumes all that are due.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def duration(value: object, path: shapes.Path) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SleepBody:
-    """One of the two. until: milliseconds since 1970, UTC."""
+    """Body of a ``sleep`` effect: one of the two. until: milliseconds since 1970, UTC."""
 
     seconds: Annotated[float | None, duration] = None
     until: Annotated[int | None, shapes.whole] = None
@@ -61,13 +60,13 @@ class SleepHandler(Handler):
         self._steady_s = steady_s
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("sleep", SleepBody, body)
-        if isinstance(asked, Failure):
-            return asked
-        due = asked.due_ms(context.intended_ms)
+        options = read_body("sleep", SleepBody, body)
+        if isinstance(options, Failure):
+            return options
+        due = options.due_ms(context.intended_ms)
         if due - context.intended_ms > LONGEST_S * 1000:
             return Failure.of("effect", "sleep.until: a year is the longest sleep")
-        left_s = self._left(asked.seconds, due, context)
+        left_s = self._left(options.seconds, due, context)
         while (wait_s := left_s()) > 0:
             wakes = datetime.fromtimestamp(context.clock_ms() / 1000 + wait_s)
             context.progress({"text": f"until {wakes:%Y-%m-%d %H:%M:%S}"})
@@ -76,14 +75,14 @@ class SleepHandler(Handler):
         return Answer(fields={"outcome": due})
 
     def due_ms(self, body: object, intended_ms: int) -> int | None:
-        asked = read_body("sleep", SleepBody, body)
-        if isinstance(asked, Failure):
+        options = read_body("sleep", SleepBody, body)
+        if isinstance(options, Failure):
             return None
-        due = asked.due_ms(intended_ms)
+        due = options.due_ms(intended_ms)
         return due if due - intended_ms <= LONGEST_S * 1000 else None
 
     def _left(self, seconds: float | None, due: int, context: EffectContext) -> Callable[[], float]:
-        """Return a function that says how many seconds are left."""
+        """Return a function that returns the seconds left."""
         if seconds is None:
             return lambda: (due - context.clock_ms()) / 1000
         if context.attempt > 1:

@@ -1,1 +1,1 @@
-"""Requests to web servers on behalf of bundles: what may be reached, how, and how much of it."""
+"""Web requests of effects: policy checks, redirects, secrets, and conversion of responses."""

@@ -1,4 +1,4 @@
-"""The bytes of an answer become what a journal can hold: JSON data, text, or Base64."""
+"""Conversion of a response body to JSON data, text or Base64 for the journal."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from typing import Any
 from uncaged_engine.services.journal import MAX_DEPTH, depth, encode
 
 from .credentials import Credentials
-from .exchange import Received
+from .exchange import HttpResponse
 
 TEXTUAL = re.compile(
     r"text/.*|.*\+(json|xml|yaml)|application/(json|xml|javascript|ecmascript|x-javascript|x-www-form-urlencoded|x-ndjson|jsonl|yaml|x-yaml|toml|sql|graphql)"
 )
 JSON = re.compile(r"(application|text)/(.*\+)?json")
 UNFIT = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape"})
-"""Encodings of Python that are none of the web; some take minutes for a megabyte."""
+"""Codecs of Python that the web does not use; some take minutes for a megabyte."""
 
 
-def kind_of(received: Received) -> tuple[str, str]:
-    """The media type of a body and the charset that it names; each may be empty."""
+def media_type(response: HttpResponse) -> tuple[str, str]:
+    """Return the media type of a response and its charset; each may be empty."""
     message = Message()
-    message["content-type"] = received.headers.get("content-type", "")
+    message["content-type"] = response.headers.get("content-type", "")
     if not message["content-type"]:
         return "", ""
     return message.get_content_type(), str(message.get_param("charset") or "")
 
 
-def content_of(received: Received, credentials: Credentials) -> dict[str, Any]:
-    """One of ``{"json"}``, ``{"text"}`` and ``{"base64"}``, without any secret in it."""
-    kind, charset = kind_of(received)
-    if JSON.fullmatch(kind) and not received.truncated:
-        found = parsed(received.body)
+def content_of(response: HttpResponse, credentials: Credentials) -> dict[str, Any]:
+    """Return ``{"json"}``, ``{"text"}`` or ``{"base64"}`` with secrets redacted."""
+    kind, charset = media_type(response)
+    if JSON.fullmatch(kind) and not response.truncated:
+        found = parse_json(response.body)
         if found is not None:
             return {"json": credentials.redact(found[0])}
-    text = decoded(received.body, charset, certain=TEXTUAL.fullmatch(kind) is not None)
+    text = decode_text(response.body, charset, certain=TEXTUAL.fullmatch(kind) is not None)
     if text is None:
-        return {"base64": base64.b64encode(credentials.redact_bytes(received.body)).decode("ascii")}
+        return {"base64": base64.b64encode(credentials.redact_bytes(response.body)).decode("ascii")}
     return {"text": credentials.redact(text)}
 
 
-def parsed(body: bytes) -> tuple[Any] | None:
-    """JSON that the journal can hold as it is; None for what is no JSON, too deep, or has numbers
-    beyond all bounds.
+def parse_json(body: bytes) -> tuple[Any] | None:
+    """Parse JSON that the journal can hold unchanged; None if it is invalid, too deep, or has
+    numbers out of range.
     """
     try:
         value = json.loads(body)
@@ -62,14 +62,12 @@ def parsed(body: bytes) -> tuple[Any] | None:
 
 
 HEADROOM = 8
-"""Levels that are left for what stands around the data, in an outcome and in a bundle that passes
-it on.
-"""
+"""Levels of nesting left for an outcome around the data, and for a bundle that passes it on."""
 
 
-def decoded(body: bytes, charset: str, *, certain: bool) -> str | None:
-    """The text of a body; None if it is none. certain: it says that it is, and is read even where
-    single bytes make no sense.
+def decode_text(body: bytes, charset: str, *, certain: bool) -> str | None:
+    """Decode the text of a body; None if it is no text. certain: its media type is text, so
+    invalid bytes are replaced.
     """
     try:
         name = codecs.lookup(charset or "utf-8").name
@@ -81,7 +79,7 @@ def decoded(body: bytes, charset: str, *, certain: bool) -> str | None:
         text = body.decode(
             "utf-8-sig" if name == "utf-8" else name, "replace" if certain else "strict"
         )
-    except (UnicodeError, LookupError):  # not text, or an encoding of bytes as bytes
+    except (UnicodeError, LookupError):  # not text, or a codec from bytes to bytes
         return None
     if not certain and "\0" in text:
         return None

@@ -1,8 +1,8 @@
-"""``secret:NAME`` in a request becomes a value only towards a host that the policy binds it to, and
-the value never comes back.
+"""Secrets in web requests: ``secret:NAME`` is replaced by its value only for hosts that the policy
+binds it to, and values are redacted from responses.
 
-In a header it may stand anywhere (``Bearer secret:NAME``); in query, form and JSON only as a whole
-value, so that a text from elsewhere that happens to hold the words is no way to get at the secret.
+A header may contain it anywhere (``Bearer secret:NAME``). In query, form and JSON only a whole
+value is replaced, so text of other origin that contains the words cannot reveal the secret.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INSIDE = re.compile(rf"secret:({NAME})")
 
 
 class Credentials:
-    """The secrets of one effect."""
+    """Secrets of one effect. known: names by each spelling of a value."""
 
     def __init__(self, rules: HostRules, config: Config, environment: Mapping[str, str]) -> None:
         self._rules = rules
@@ -32,33 +32,33 @@ class Credentials:
         self._environment = environment
         self.known = self._spellings()
 
-    def are_in(self, text: str) -> bool:
+    def has_secret(self, text: str) -> bool:
         return INSIDE.search(text) is not None
 
-    def travel(self, text: str, target: Target) -> bool:
-        """Whether each secret that a header names may go to *target*."""
+    def may_send(self, text: str, target: Target) -> bool:
+        """Return whether each secret that a header names may be sent to *target*."""
         return all(self._rules.binds(name, target) for name in INSIDE.findall(text))
 
-    def put_into(self, text: str, target: Target) -> str:
-        """A header's value with its secrets.
+    def fill_header(self, text: str, target: Target) -> str:
+        """Return a header's value with its secrets filled in.
 
         Raises:
-            WebProblem: kind *policy*. EnvironmentLacks: a secret has no source, or the source has
-                no value.
+            WebProblem: kind *policy*, for a host that a secret is not bound to.
+            EnvironmentLacks: a secret has no source, or the source has no value.
         """
         return INSIDE.sub(lambda found: self._value(found[1], target), text)
 
-    def put_whole(self, value: Any, target: Target) -> Any:
-        """JSON data with each text that is ``secret:NAME`` and nothing else replaced; raises like
-        ``put_into``.
+    def fill_data(self, value: Any, target: Target) -> Any:
+        """Replace each text in JSON data that is ``secret:NAME`` and nothing else; raises like
+        `fill_header`.
         """
         if isinstance(value, str):
             found = INSIDE.fullmatch(value)
             return value if found is None else self._value(found[1], target)
         if isinstance(value, Mapping):
-            return {key: self.put_whole(inner, target) for key, inner in value.items()}
+            return {key: self.fill_data(inner, target) for key, inner in value.items()}
         if isinstance(value, list):
-            return [self.put_whole(inner, target) for inner in value]
+            return [self.fill_data(inner, target) for inner in value]
         return value
 
     def redact(self, value: Any) -> Any:
@@ -88,15 +88,15 @@ class Credentials:
         return secrets.secret_value(name, self._config, self._environment)
 
     def _spellings(self) -> dict[str, str]:
-        """Every spelling in which a server may send back a secret of this policy, used in this
-        request or not.
+        """Return each spelling in which a server may send back a secret of the policy, even one
+        that the request does not use.
         """
         found: dict[str, str] = {}
         for name in self._rules.secrets:
             try:
                 value = secrets.secret_value(name, self._config, self._environment)
             except EnvironmentLacks:
-                continue  # told when it is needed
+                continue  # raised where it is used
             quoted = (quote(value), quote(value, ""), quote_plus(value))
             found |= dict.fromkeys(
                 (

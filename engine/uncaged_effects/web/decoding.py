@@ -1,6 +1,4 @@
-"""However small a compressed answer is on the wire, no more than the limit of it is ever
-unpacked.
-"""
+"""Decompression of response bodies, up to a limit of decompressed bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +9,12 @@ from uncaged_engine.services.network import WebProblem
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 BARE_DEFLATE = -zlib.MAX_WBITS
 MAX_MEMBERS = 100
-"""A gzip stream may be several in a row; more than this are an attack, not a file."""
+"""A gzip file may be several members in a row; more than this are an attack."""
 ACCEPTED = "gzip, deflate"
 
 
-class Unpacker:
-    """Collects a body, unpacked as ``Content-Encoding`` says, up to a limit."""
+class Decompressor:
+    """Decompressor of a body by its ``Content-Encoding``. is_full: the limit is reached."""
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
         self._encoding = encoding.strip().lower()
@@ -30,8 +28,8 @@ class Unpacker:
         self.is_full = False
 
     def feed(self, data: bytes) -> None:
-        """Take what came; once ``is_full``, what was over the limit is gone and the rest need not
-        be read.
+        """Add bytes of the body. Bytes over the limit are dropped; once `is_full`, the rest need
+        not be read.
         """
         self._read_bytes += len(data)
         if not self._packed:
@@ -40,14 +38,12 @@ class Unpacker:
         if self._encoding not in ("gzip", "x-gzip", "deflate"):
             raise WebProblem(
                 "body",
-                f"the answer is encoded as {self._encoding!r}, which nobody asked for ({ACCEPTED} were)",
+                f"the answer is encoded as {self._encoding!r}, but only {ACCEPTED} were asked for",
             )
         try:
             self._inflate(data)
         except zlib.error as exc:
-            raise WebProblem(
-                "body", f"the answer says that it is {self._encoding}, and is not ({exc})"
-            ) from None
+            raise WebProblem("body", f"the answer is not valid {self._encoding} ({exc})") from None
         if self._read_bytes > self._max_bytes + 65_536:
             self.is_full = True
 
@@ -76,7 +72,7 @@ class Unpacker:
         except zlib.error:
             if self._encoding != "deflate" or self._size or self._read_bytes != len(data):
                 raise
-            # what "deflate" never meant and some servers send
+            # deflate without its zlib header, as some servers send it
             self._unpack = zlib.decompressobj(BARE_DEFLATE)
             return self._unpack.decompress(data, room)
 

@@ -1,11 +1,9 @@
-"""A request is followed to its last answer, and each hop is checked as if the bundle had asked for
-it.
+"""HTTP exchange of one effect: a request and its redirects, each hop checked like the first.
 
-Rule 1: no hop begins before the policy, the address and the secrets of that hop were checked.
-Rule 2: what a bundle said in confidence (Authorization, Cookie, a header with a secret) does not
-follow it to another origin.
-Rule 3: there is one deadline for all hops together, and one limit for what is kept of the last
-answer.
+Rule 1: no hop begins before its policy, address and secrets were checked.
+Rule 2: confidential headers (Authorization, Cookie, a header with a secret) are not sent to another
+origin.
+Rule 3: one deadline holds for all hops, and one limit for the body that is kept.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ from uncaged_engine.services.network import (
 
 from .client import Clients
 from .credentials import Credentials
-from .decoding import ACCEPTED, Unpacker
-from .request import REPEATABLE, TYPES, Request, header_bytes
+from .decoding import ACCEPTED, Decompressor
+from .request import REPEATABLE, TYPES, HttpRequest, header_bytes
 
 if TYPE_CHECKING:
     import httpcore2
@@ -45,16 +43,16 @@ AGENT = f"uncaged-workflow/{__version__}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeLimits:
-    """max_bytes: of a body, unpacked. total_s: for all hops together."""
+    """Limits of an exchange. max_bytes: of a decompressed body. total_s: for all hops."""
 
     max_bytes: int
     total_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
-    """The last answer. headers: lower-case names. truncated: the body of an answer that is no
-    success was cut at the limit.
+class HttpResponse:
+    """Response of the last hop. headers: by lower-case name. truncated: the body of an error
+    response was cut at the limit.
     """
 
     target: Target
@@ -65,9 +63,9 @@ class Received:
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
-    """What all hops of an exchange share. environment: the caller's, for proxies and certificates.
-    has_sent: a server may know of it.
+class Exchange:
+    """State of an exchange over its hops. environment: the caller's, for proxies and certificates.
+    has_sent: whether a server may have got a request.
     """
 
     rules: HostRules
@@ -78,60 +76,63 @@ class Session:
     environment: Mapping[str, str]
     has_sent: bool = False
 
-    def exchange(self, request: Request) -> Received:
-        """Send *request* and follow where it is led.
+    def send(self, request: HttpRequest) -> HttpResponse:
+        """Send *request* and follow its redirects.
 
         Raises:
-            WebProblem: whatever kept it from an answer. Stopped: cancelled. EnvironmentLacks: a
-                secret has no value.
+            WebProblem: there is no response. RequestCancelled. EnvironmentLacks: a secret has no
+                value.
         """
         deadline_s = time.monotonic() + self.limits.total_s
         first = request.target
         request = self._with_query(request)
         for hop in range(MAX_REDIRECTS + 1):
             try:
-                received = self._hop(request, deadline_s)
+                response = self._hop(request, deadline_s)
             except WebProblem as exc:
-                raise exc if hop == 0 else led(first, f"to {request.target.url}", exc) from exc
-            location = received.headers.get("location")
-            if not request.follow or received.status not in REDIRECTS or location is None:
-                return received
+                raise (
+                    exc if hop == 0 else redirect_problem(first, f"to {request.target.url}", exc)
+                ) from exc
+            location = response.headers.get("location")
+            if not request.follow or response.status not in REDIRECTS or location is None:
+                return response
             try:
-                request = redirected(
+                request = follow_redirect(
                     request,
-                    received.status,
+                    response.status,
                     redirect_target(request.target, location),
                     self.credentials,
                 )
             except WebProblem as exc:
-                raise led(first, "to where no request goes", exc) from exc
+                raise redirect_problem(first, "to an address that is not requested", exc) from exc
         raise WebProblem(
             "redirects",
             f"redirected more than {MAX_REDIRECTS} times, at last to {request.target.url}",
         )
 
-    def _with_query(self, request: Request) -> Request:
+    def _with_query(self, request: HttpRequest) -> HttpRequest:
         self.rules.check(request.target)
         pairs = [
-            (name, str(self.credentials.put_whole(value, request.target)))
+            (name, str(self.credentials.fill_data(value, request.target)))
             for name, value in request.query
         ]
         return replace(request, target=request.target.with_query(pairs), query=())
 
-    def _hop(self, request: Request, deadline_s: float) -> Received:
+    def _hop(self, request: HttpRequest, deadline_s: float) -> HttpResponse:
         target = request.target
         self.rules.check(target)
         prepared = prepare(request, self.credentials)
         try:
             return self._send(request, prepared, deadline_s)
         except StaleConnection:
-            # The server gave up a connection just as it was used again. Only what may be done twice
-            # is sent once more.
+            # the server closed the reused connection; only a repeatable request is sent again
             if request.method not in REPEATABLE:
                 raise
         return self._send(request, prepared, deadline_s)
 
-    def _send(self, request: Request, prepared: httpcore2.Request, deadline_s: float) -> Received:
+    def _send(
+        self, request: HttpRequest, prepared: httpcore2.Request, deadline_s: float
+    ) -> HttpResponse:
         with self.clients.borrowed(self._route(request.target), deadline_s, self.cancel) as client:
             self.has_sent = True
             answer = client.send(prepared)
@@ -141,23 +142,23 @@ class Session:
                 answer.close()
 
     def _receive(
-        self, request: Request, answer: httpcore2.Response, content: Iterable[bytes]
-    ) -> Received:
-        headers = joined(answer.headers)
+        self, request: HttpRequest, answer: httpcore2.Response, content: Iterable[bytes]
+    ) -> HttpResponse:
+        headers = combine_headers(answer.headers)
         truncated, body = False, b""
         if not (request.follow and answer.status in REDIRECTS and "location" in headers):
-            unpacker = Unpacker(headers.get("content-encoding", ""), self.limits.max_bytes)
+            decompressor = Decompressor(headers.get("content-encoding", ""), self.limits.max_bytes)
             for chunk in content:
-                unpacker.feed(chunk)
-                if unpacker.is_full:
+                decompressor.feed(chunk)
+                if decompressor.is_full:
                     break
-            truncated, body = unpacker.is_full, unpacker.finish()
+            truncated, body = decompressor.is_full, decompressor.finish()
         if truncated and 200 <= answer.status < 300:
             raise WebProblem(
                 "too-large",
                 f"the answer is larger than {self.limits.max_bytes} bytes; maxBytes in the policy of {self.rules.kind!r} sets the limit",
             )
-        return Received(
+        return HttpResponse(
             target=request.target,
             status=answer.status,
             headers=headers,
@@ -186,14 +187,15 @@ class Session:
         return proxy
 
 
-def prepare(request: Request, credentials: Credentials) -> httpcore2.Request:
-    """One hop as it goes on the wire, its secrets put in."""
+def prepare(request: HttpRequest, credentials: Credentials) -> httpcore2.Request:
+    """Return the request of one hop as it is sent, with its secrets."""
     import httpcore2
 
     target = request.target
     headers = [(b"Host", target.authority.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
     headers += [
-        header_bytes(name, credentials.put_into(value, target)) for name, value in request.headers
+        header_bytes(name, credentials.fill_header(value, target))
+        for name, value in request.headers
     ]
     usual = {
         "User-Agent": AGENT,
@@ -212,8 +214,10 @@ def prepare(request: Request, credentials: Credentials) -> httpcore2.Request:
     return httpcore2.Request(request.method, url, headers=headers, content=content)
 
 
-def redirected(request: Request, status: int, target: Target, credentials: Credentials) -> Request:
-    """The request that a redirect asks for."""
+def follow_redirect(
+    request: HttpRequest, status: int, target: Target, credentials: Credentials
+) -> HttpRequest:
+    """Return the request that a redirect asks for."""
     method, body, headers = request.method, request.body, list(request.headers)
     if (status == 303 and method not in ("GET", "HEAD")) or (
         status in (301, 302) and method == "POST"
@@ -226,14 +230,14 @@ def redirected(request: Request, status: int, target: Target, credentials: Crede
         ]
     if target.origin != request.target.origin:
         headers = [
-            (name, value) for name, value in headers if follows(name, value, target, credentials)
+            (name, value) for name, value in headers if may_follow(name, value, target, credentials)
         ]
     return replace(request, method=method, target=target, headers=tuple(headers), body=body)
 
 
-def led(first: Target, where: str, problem: WebProblem) -> WebProblem:
-    """A problem with how it came about; what would be a slip of the bundle's is one of the server's
-    here.
+def redirect_problem(first: Target, where: str, problem: WebProblem) -> WebProblem:
+    """Return a problem of a redirect; an invalid address is the server's error here, not the
+    bundle's.
     """
     kind = "redirects" if problem.kind == "effect" else problem.kind
     return WebProblem(
@@ -241,15 +245,15 @@ def led(first: Target, where: str, problem: WebProblem) -> WebProblem:
     )
 
 
-def follows(name: str, value: str, target: Target, credentials: Credentials) -> bool:
-    """Whether a header goes along to another origin."""
-    if credentials.are_in(value):
-        return credentials.travel(value, target)
+def may_follow(name: str, value: str, target: Target, credentials: Credentials) -> bool:
+    """Return whether a header is sent to another origin, too."""
+    if credentials.has_secret(value):
+        return credentials.may_send(value, target)
     return name.lower() not in CONFIDENTIAL
 
 
-def joined(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Lower-case names; what stands several times is joined."""
+def combine_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers by lower-case name; values of a repeated header are joined."""
     found: dict[str, str] = {}
     for name, value in headers:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")

@@ -1,5 +1,5 @@
-"""A page becomes Markdown, text, or the parts that a selector names, and one that is made to take
-for ever is given up in time.
+"""HTML page converted to Markdown, text, or the parts that a selector matches, within a time
+limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from markdownify import ATX, MarkdownConverter
 from soupsieve import SelectorSyntaxError
 from uncaged_engine.services.network import WebProblem
 
-UNREAD = ("script", "style", "template", "svg", "iframe", "object")
+WITHOUT_TEXT = ("script", "style", "template", "svg", "iframe", "object")
 BLOCKS = (
     *(
         "address",
@@ -61,7 +61,7 @@ Check = Callable[[], object]
 
 
 class Page:
-    """check: called again and again while the page is worked on; raises to give up."""
+    """Parsed page. check: called repeatedly during conversions; raises to stop them."""
 
     def __init__(self, html: str, url: str, check: Check) -> None:
         if html.count("<") > MOST_TAGS:
@@ -70,8 +70,8 @@ class Page:
             )
         self._check = check
         self._url = url
-        with _followed():
-            self._soup = _parsed(html, check)
+        with _nesting_checked():
+            self._soup = _parse(html, check)
 
     @property
     def title(self) -> str:
@@ -81,7 +81,7 @@ class Page:
     def markdown(self) -> str:
         self._reduce()
         body = self._soup.body or self._soup
-        with _followed():
+        with _nesting_checked():
             text = _Converter(
                 self._check, heading_style=ATX, bullets="-", escape_misc=False
             ).convert_soup(body)
@@ -103,7 +103,7 @@ class Page:
         return "\n".join(line for line in lines if line)
 
     def selected(self, selector: str) -> str:
-        """The inner HTML of the parts that a CSS selector names, one below the other."""
+        """Return the inner HTML of the parts that a CSS selector matches, one below the other."""
         self._link()
         try:
             found = self._soup.select(selector)
@@ -116,38 +116,38 @@ class Page:
         return "\n".join(part.decode_contents().strip() for part in found)
 
     def _reduce(self) -> None:
-        """Take out what nobody reads."""
-        for part in self._soup.find_all(UNREAD):
+        """Remove parts without readable content."""
+        for part in self._soup.find_all(WITHOUT_TEXT):
             part.decompose()
         for image in self._soup.find_all("img", src=re.compile("^data:")):
             image.decompose()
         self._link()
 
     def _link(self) -> None:
-        """Make links mean the same away from their page."""
+        """Make links absolute."""
         for part in self._soup.find_all(True, {"href": True}) + self._soup.find_all(
             True, {"src": True}
         ):
             self._check()
             for key in ("href", "src"):
                 if key in part.attrs:
-                    part[key] = _joined(self._url, str(part[key]))
+                    part[key] = _absolute(self._url, str(part[key]))
 
 
 def title_of(html: str) -> str:
-    """The title of a page that nobody reads otherwise."""
+    """Return the title of a page without parsing it."""
     found = re.search(r"<title[^<>]*>([^<]*)", html[:TITLE_WITHIN], re.IGNORECASE)
     return " ".join(unescape(found[1]).split()) if found else ""
 
 
 def declared_charset(body: bytes) -> str:
-    """The charset that a page itself names in its head."""
+    """Return the charset that a page declares in its head."""
     return EncodingDetector.find_declared_encoding(body[:4096], is_html=True) or ""
 
 
-def _parsed(html: str, check: Check) -> BeautifulSoup:
+def _parse(html: str, check: Check) -> BeautifulSoup:
     class Watched(BeautifulSoup):
-        """Looks at the time with each tag and each text."""
+        """Parser that calls *check* at each tag and each text."""
 
         def handle_starttag(self, *arguments: Any, **more: Any) -> Any:
             check()
@@ -167,19 +167,19 @@ class _Converter(MarkdownConverter):
 
     def process_tag(self, node: Any, parent_tags: Any = None) -> str:
         self._check()
-        return cast("str", super().process_tag(node, parent_tags=parent_tags))  # type: ignore[misc]  # there, but its stub does not know it
+        return cast("str", super().process_tag(node, parent_tags=parent_tags))  # type: ignore[misc]  # missing in its stub
 
 
 @contextmanager
-def _followed() -> Iterator[None]:
-    """A page that is nested beyond what Python can follow is a problem of the page."""
+def _nesting_checked() -> Iterator[None]:
+    """Raise WebProblem for a page that is nested deeper than Python can recurse."""
     try:
         yield
     except RecursionError:
         raise WebProblem("body", "the page is nested too deeply; ask for it as html") from None
 
 
-def _joined(base: str, link: str) -> str:
+def _absolute(base: str, link: str) -> str:
     try:
         return urljoin(base, link)
     except ValueError:

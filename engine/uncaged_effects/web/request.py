@@ -1,4 +1,4 @@
-"""What a bundle yields under ``http`` is checked whole before anything is resolved or connected."""
+"""Body of the ``http`` effect and its HTTP request, checked before any name is resolved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .credentials import Credentials
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 REPEATABLE = SAFE | {"PUT", "DELETE"}
-"""Doing these twice comes to the same as once."""
+"""Idempotent methods."""
 Form = Literal["json", "form", "text", "bytes"]
 FORMS: tuple[Form, ...] = ("json", "form", "text", "bytes")
 TYPES: Mapping[Form, str] = {
@@ -31,7 +31,7 @@ TYPES: Mapping[Form, str] = {
     "bytes": "application/octet-stream",
 }
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-OURS = frozenset(
+CONNECTION_HEADERS = frozenset(
     {
         "host",
         "content-length",
@@ -45,14 +45,14 @@ OURS = frozenset(
         "accept-encoding",
     }
 )
-"""Headers that belong to the connection, which the engine makes."""
+"""Headers of the connection, which the engine sets."""
 
 Scalar = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """What is sent, before its secrets are put in."""
+    """Content of a request, before its secrets are filled in."""
 
     form: Form
     value: Any
@@ -61,13 +61,13 @@ class Body:
         match self.form:
             case "json":
                 return json.dumps(
-                    credentials.put_whole(self.value, target),
+                    credentials.fill_data(self.value, target),
                     ensure_ascii=False,
                     separators=(",", ":"),
                 ).encode()
             case "form":
                 return urlencode(
-                    [(name, credentials.put_whole(value, target)) for name, value in self.value]
+                    [(name, credentials.fill_data(value, target)) for name, value in self.value]
                 ).encode()
             case "text":
                 return str(self.value).encode()
@@ -76,9 +76,9 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One request. query: added to the address's own. headers: names as they were given. follow:
-    redirects.
+class HttpRequest:
+    """HTTP request. query: added to the address's own. headers: names as the bundle spells them.
+    follow: whether redirects are followed.
     """
 
     method: str
@@ -91,22 +91,22 @@ class Request:
     def has(self, header: str) -> bool:
         return any(name.lower() == header for name, _ in self.headers)
 
-    def with_header(self, name: str, value: str) -> Request:
+    def with_header(self, name: str, value: str) -> HttpRequest:
         return replace(self, headers=(*self.headers, (name, value)))
 
 
 def method(value: object, path: shapes.Path) -> str:
-    """Return the name of a method in capitals."""
+    """Return a method in upper case."""
     return shapes.one_of(*METHODS)(shapes.text(value, path).upper(), path)
 
 
 def headers(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
-    """Return names and texts of headers that a bundle may set."""
+    """Return names and values of headers that a bundle may set."""
     found = []
     for name, inner in shapes.mapping(value, path).items():
         if not HEADER_NAME.fullmatch(name):
             raise shapes.ShapeError(path, f"{name!r} is no name of a header")
-        if name.lower() in OURS or name.lower().startswith("proxy-"):
+        if name.lower() in CONNECTION_HEADERS or name.lower().startswith("proxy-"):
             raise shapes.ShapeError(
                 path, f"{name} belongs to the connection, which the engine makes; leave it out"
             )
@@ -115,9 +115,7 @@ def headers(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
 
 
 def header_bytes(name: str, value: str) -> tuple[bytes, bytes]:
-    """A header as it is sent, its secrets put in; the message of an error never repeats the
-    value.
-    """
+    """Encode a header that has its secrets; an error message never repeats the value."""
     if any((character < " " and character != "\t") or character == "\x7f" for character in value):
         raise WebProblem(
             "effect",
@@ -133,7 +131,7 @@ def header_bytes(name: str, value: str) -> tuple[bytes, bytes]:
 
 
 def pairs(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
-    """Return names with texts; a list stands for the same name several times."""
+    """Return pairs of name and text; a list repeats its name."""
     found = []
     for name, inner in shapes.mapping(value, path).items():
         for item in inner if isinstance(inner, list) else [inner]:
@@ -145,7 +143,7 @@ def pairs(value: object, path: shapes.Path) -> tuple[tuple[str, str], ...]:
 
 
 def base64_bytes(value: object, path: shapes.Path) -> bytes:
-    """Return the bytes that a Base64 text means."""
+    """Decode a Base64 text."""
     try:
         return base64.b64decode(shapes.text(value, path), validate=True)
     except (binascii.Error, ValueError):
@@ -154,7 +152,7 @@ def base64_bytes(value: object, path: shapes.Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpBody:
-    """The body of an ``http`` effect. json, form, text, bytes: one of them at most is sent."""
+    """Body of an ``http`` effect. json, form, text, bytes: at most one of them."""
 
     method: Annotated[str, method] = "GET"
     url: Annotated[str, shapes.filled]
@@ -176,21 +174,21 @@ class HttpBody:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The forms in which the body has content."""
+        """Return the forms of content that are set."""
         return tuple(form for form in FORMS if getattr(self, form) is not ABSENT)
 
 
-def request_of(asked: HttpBody) -> Request:
-    """Return the request that a body means.
+def request_of(options: HttpBody) -> HttpRequest:
+    """Return the request of a body.
 
     Raises:
         WebProblem: kind *effect*, or *refused-address* for an address in disguise.
     """
-    return Request(
-        method=asked.method,
-        target=read_target(asked.url),
-        query=asked.query,
-        headers=asked.headers,
-        body=next((Body(form=form, value=getattr(asked, form)) for form in asked.forms), None),
-        follow=asked.follow_redirects,
+    return HttpRequest(
+        method=options.method,
+        target=read_target(options.url),
+        query=options.query,
+        headers=options.headers,
+        body=next((Body(form=form, value=getattr(options, form)) for form in options.forms), None),
+        follow=options.follow_redirects,
     )

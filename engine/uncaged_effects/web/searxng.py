@@ -1,4 +1,4 @@
-"""SearXNG, and whatever else answers ``/search?q=…&format=json`` as it does."""
+"""SearXNG, and other services with its ``/search?q=…&format=json``."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.services.network import WebProblem, read_target
 from uncaged_engine.services.settings import SearchSettings
 
-from .exchange import Received
-from .request import Request
-from .searching import Found
+from .exchange import HttpResponse
+from .provider import SearchResult
+from .request import HttpRequest
 
 
 class SearXNG:
     def __init__(self, settings: SearchSettings) -> None:
         self._settings = settings
 
-    def request(self, query: str) -> Request:
+    def request(self, query: str) -> HttpRequest:
         headers = [("Accept", "application/json")]
         if self._settings.key is not None:
             headers.append(("Authorization", f"Bearer {self._settings.key}"))
         target = read_target(f"{self._settings.url.rstrip('/')}/search").with_query(
             [("q", query), ("format", "json")]
         )
-        return Request(method="GET", target=target, headers=tuple(headers))
+        return HttpRequest(method="GET", target=target, headers=tuple(headers))
 
-    def results(self, received: Received) -> list[Found]:
-        if received.status != 200:
-            raise self._refusal(received.status)
+    def results(self, response: HttpResponse) -> list[SearchResult]:
+        if response.status != 200:
+            raise self._refusal(response.status)
         try:
-            listed = json.loads(received.body)["results"]
+            listed = json.loads(response.body)["results"]
             return [
-                found_of(one)
-                for one in listed
-                if isinstance(one, Mapping) and isinstance(one.get("url"), str)
+                result_of(entry)
+                for entry in listed
+                if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)
             ]
         except (ValueError, LookupError, TypeError, RecursionError):
             raise EnvironmentLacks(
-                f"search.url {self._settings.url} does not answer as SearXNG does; mend it in config.yaml, then resume"
+                f"search.url {self._settings.url} does not answer as SearXNG does; fix it in config.yaml, then resume"
             ) from None
 
     def _refusal(self, status: int) -> Exception:
@@ -55,12 +55,12 @@ class SearXNG:
                 )
             case 404:
                 return EnvironmentLacks(
-                    f"there is no SearXNG at {url}; mend search.url in config.yaml, then resume"
+                    f"there is no SearXNG at {url}; fix search.url in config.yaml, then resume"
                 )
             case _:
                 return WebProblem("search", f"the search at {url} answered {status}")
 
 
-def found_of(one: Mapping[str, object]) -> Found:
-    title, snippet = (" ".join(str(one.get(key) or "").split()) for key in ("title", "content"))
-    return Found(title=title, url=str(one["url"]), snippet=snippet)
+def result_of(entry: Mapping[str, object]) -> SearchResult:
+    title, snippet = (" ".join(str(entry.get(key) or "").split()) for key in ("title", "content"))
+    return SearchResult(title=title, url=str(entry["url"]), snippet=snippet)

@@ -114,7 +114,7 @@ def test_nobody_at_the_address(browser: Browser) -> None:
         url = server.url
     with pytest.raises(
         EnvironmentLacks,
-        match=r"Connection refused; start it, or mend search\.url in config\.yaml, then resume",
+        match=r"Connection refused; start it, or fix search\.url in config\.yaml, then resume",
     ):
         browser.perform(browser.desk("search", {}, config=settings(url)), {"query": "q"})
 
