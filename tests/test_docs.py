@@ -1,7 +1,8 @@
-"""The docs say what is there: every command and option, the life cycle, and every README link."""
+"""Docs that agree with the code: commands and options, the life cycle, packages, tests, links."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,21 +40,42 @@ def section(name: str) -> str:
     return found[1]
 
 
+def options(command: click.Command) -> Iterator[click.Option]:
+    """Yield the options of a command that the docs describe."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name != "as_json":
+            yield parameter
+
+
 def test_every_command_and_option_is_documented() -> None:
-    """A verb without a section, or an option that its section does not name, is a gap in
+    """A verb without a section, or an option without a row that has its help text, is a gap in
     docs/commands.md.
     """
     lacking = [
-        f"{name} {option}"
+        f"{name} {option.opts}"
         for name, command in commands()
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-        and parameter.name != "as_json"
-        and not parameter.hidden
-        for option in parameter.opts
-        if f"`{option}" not in section(name) and f", {option}" not in section(name)
+        for option in options(command)
+        if not re.search(
+            rf"^\| `{re.escape(', '.join(option.opts))}\b.*` \| {re.escape(str(option.help))} \|$",
+            section(name),
+            re.MULTILINE,
+        )
     ]
     assert lacking == []
+
+
+def test_the_docs_and_help_describe_a_command_in_the_same_words() -> None:
+    """Each paragraph of a verb's help, but for its examples, is in its section of
+    docs/commands.md.
+    """
+    lacking = {
+        name: paragraph
+        for name, command in commands()
+        for paragraph in inspect.cleandoc(command.help or "").split("\n\n")
+        if "\b" not in paragraph
+        and " ".join(paragraph.split()) not in " ".join(section(name).split())
+    }
+    assert lacking == {}
 
 
 def test_advice_names_what_there_is() -> None:
@@ -107,3 +129,40 @@ def test_links_lead_somewhere(path: Path) -> None:
     """A relative link in the docs names a file that is there."""
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text("utf-8"))
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_a_test_that_a_page_names_exists() -> None:
+    """A promise in the docs is tied to a test that is there, by its file or its name."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "AGENTS.md", *DOCS.rglob("*.md")]
+    named = {
+        word for page in pages for word in re.findall(r"`(test[\w/.]*)`", page.read_text("utf-8"))
+    }
+    files = {word for word in named if "/" in word}
+    tests = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    functions = set(re.findall(r"^def (test_\w+)\(", "\n".join(tests), re.MULTILINE))
+    assert {word for word in files if not (ROOT / word).exists()} == set()
+    assert {word for word in named - files if word.startswith("test_")} - functions == set()
+    assert "test_the_worker_dies_between_effects" in named
+
+
+def test_the_table_of_layers_names_each_entry_of_the_core() -> None:
+    """docs/architecture.md describes every module and folder of the core, and each path in it
+    exists.
+    """
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    core = ROOT / "engine" / "uncaged_engine"
+    entries = {
+        path.name + "/" * path.is_dir()
+        for path in core.iterdir()
+        if path.name not in ("__init__.py", "__pycache__", "py.typed")
+    }
+    table = text[text.index("### Layers of the core") : text.index("## Life of a thread")]
+    assert {entry for entry in entries if f"`{entry}`" not in table} == set()
+    places = (core, ROOT, ROOT / "bundles" / "uncaged_bundles")
+    paths = set(re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", text))
+    assert {
+        path
+        for path in paths
+        if not any((place / path).exists() or (place / f"{path}.py").exists() for place in places)
+        and path not in ("verbs/", "inputs/", "display/")
+    } == set()

@@ -1,5 +1,5 @@
-"""The house's words: plain terms of the field in the product's text, and one meaning for each
-public class name.
+"""Plain terms of the field in the text of the code and of the docs, and one meaning for each public
+class name.
 """
 
 from __future__ import annotations
@@ -92,6 +92,19 @@ def modules() -> dict[str, str]:
     }
 
 
+def pages() -> dict[str, str]:
+    """Return the text of each page for people by its path: the docs without the decisions, and of
+    the changelog what is not released.
+    """
+    paths = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md")]
+    paths += [
+        path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "decisions"
+    ]
+    found = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+    changelog = found["CHANGELOG.md"].split("\n## ")
+    return {**found, "CHANGELOG.md": "\n## ".join(changelog[:2])}
+
+
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Yield each comment, docstring and message of a module with its line."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -130,6 +143,19 @@ def violations(source: str, pinned: set[str]) -> list[str]:
     return [f"{line}: {word}" for line, word in sorted(found) if word.lower() not in pinned]
 
 
+def page_violations(text: str) -> list[str]:
+    """Return `line: word` for each word outside the house's terms that a page has, also one across
+    the end of a line.
+    """
+    one_line = text.replace("\n", " ")
+    found = [
+        (1 + text.count("\n", 0, match.start()), match.group().strip(".:; "))
+        for pattern in (WORDS, SUBJECT)
+        for match in pattern.finditer(one_line)
+    ]
+    return [f"{line}: {word}" for line, word in sorted(found)]
+
+
 def exemption(path: str) -> str | None:
     """Return the entry of UNFINISHED that covers *path*, if any."""
     return next(
@@ -151,6 +177,14 @@ def test_a_finished_room_uses_the_words_of_the_field() -> None:
         for path, source in modules().items()
         if exemption(path) is None and (found := violations(source, PINNED.get(path, set())))
     }
+    assert wrong == {}
+
+
+def test_a_page_uses_the_words_of_the_field() -> None:
+    """README, docs, CONTRIBUTING, AGENTS and the changelog's new entries have none of the words on
+    the list.
+    """
+    wrong = {path: found for path, text in pages().items() if (found := page_violations(text))}
     assert wrong == {}
 
 
@@ -202,3 +236,15 @@ def test_a_public_class_name_exists_once() -> None:
 def test_each_kind_of_text_is_searched(source: str, expected: list[str]) -> None:
     """A word is found in a docstring, a comment, a message and a name, with its line."""
     assert violations(source, set()) == expected
+
+
+def test_each_line_of_a_page_is_searched() -> None:
+    """A word is found on a page with its line, also where it goes over the end of one."""
+    page = "# What is said\n\nThe worker is\ntold. What is\nlent stands there."
+    assert page_violations(page) == ["3: is told", "4: What is", "5: stands"]
+
+
+def test_only_new_entries_of_the_changelog_are_searched() -> None:
+    """The history of releases keeps its words."""
+    assert "## Unreleased" in pages()["CHANGELOG.md"]
+    assert "## 0.1.0" not in pages()["CHANGELOG.md"]
