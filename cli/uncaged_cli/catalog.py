@@ -10,9 +10,9 @@ from importlib.util import find_spec
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Start": {
-        "demo": "Write a small git repository with failing tests to try a flow on.",
+        "demo": "Write a small git repository with failing tests.",
         "init": "Write an example flow definition with its test.",
-        "doctor": "Check this machine: store, git, sandboxes, configuration, agents.",
+        "doctor": "Check this machine: store, git, sandboxes, config, agents.",
         "agents": "List the agents on this machine, and the default one.",
         "keys": "Store keys for models and services.",
         "completion": "Print the completion script for a shell.",
@@ -25,7 +25,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "list": "List the flows of the registry.",
         "show": "Show a flow: description, permissions, roles, parameters.",
         "tools": "List the flows as tools for models.",
-        "mcp": "Serve flows and threads to MCP clients, or print a client's configuration.",
+        "mcp": "Serve flows and threads to MCP clients.",
         "graph": "Draw the graph of a flow's roles.",
         "history": "List the versions of a flow.",
         "diff": "Compare two versions: policy, roles, schemas, graph, source.",
