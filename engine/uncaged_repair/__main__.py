@@ -27,7 +27,7 @@ from .planner import plan
 from .reviewer import review
 from .task import task_of
 
-PLAYS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
+ROLE_FUNCTIONS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
 PROGRESS_EVERY_S = 0.25
 PR_SET_PDEATHSIG = 1
 
@@ -36,15 +36,15 @@ class Reporter:
     """Writer of progress as JSON lines, at the pace of a human reader."""
 
     def __init__(self) -> None:
-        self._said_s = 0.0
+        self._last_s = 0.0
 
     def __call__(
         self, message: str, *, candidates: int | None = None, file: str | None = None
     ) -> None:
         now = time.monotonic()
-        if candidates is not None and now - self._said_s < PROGRESS_EVERY_S:
+        if candidates is not None and now - self._last_s < PROGRESS_EVERY_S:
             return
-        self._said_s = now
+        self._last_s = now
         fields = {"message": message, "candidates": candidates, "file": file}
         sys.stderr.write(
             json.dumps({key: value for key, value in fields.items() if value is not None}) + "\n"
@@ -64,7 +64,7 @@ def main() -> None:
             raise SystemExit(143)
     task = task_of(json.loads(sys.stdin.buffer.readline()))
     try:
-        result = {"text": PLAYS[task.role](task, Reporter())}
+        result = {"text": ROLE_FUNCTIONS[task.role](task, Reporter())}
     except (EnvironmentLacks, SandboxUnavailable, UsageError) as exc:
         result = {"lacks": str(exc)}
     except (StorageError, OSError) as exc:

@@ -26,8 +26,8 @@ from .task import KIND, ROLES, Task, limits_of
 GRACE_S = 10.0
 MAX_ANSWER_BYTES = 4 << 20
 WRITERS = ("coder", "committer")
-LOOKING = ("read", "run")
-NEEDED = {"coder": (*LOOKING, "edit"), "committer": ("commit",)}
+READING = ("read", "run")
+NEEDED = {"coder": (*READING, "edit"), "committer": ("commit",)}
 
 
 class RepairAgent(AgentKind):
@@ -64,7 +64,7 @@ class RepairAgent(AgentKind):
                 f"the built-in repair cannot play {request.role.name!r} where the flow's policy lets roles only read"
             )
         missing = ", ".join(
-            tool for tool in NEEDED.get(request.role.name, LOOKING) if not request.rights.may(tool)
+            tool for tool in NEEDED.get(request.role.name, READING) if not request.rights.may(tool)
         )
         if missing:
             raise AgentFailed(
@@ -97,13 +97,13 @@ class RepairAgent(AgentKind):
             key=request.key,
             grace_s=GRACE_S,
             max_stdout_bytes=MAX_ANSWER_BYTES,
-            on_stderr=Forward(request.progress),
+            on_stderr=ProgressForwarder(request.progress),
         )
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         return AgentAnswer(text=_text_of(finished, request.timeout_s))
 
 
-class Forward:
+class ProgressForwarder:
     """Turns pieces of the process's standard error into progress; what is no JSON object is left
     out.
     """

@@ -18,12 +18,12 @@ def answer(lines: Sequence[str], meta: Mapping[str, object]) -> str:
     )
 
 
-def listed(names: Sequence[str], shown: int = 5) -> str:
+def list_names(names: Sequence[str], shown: int = 5) -> str:
     """Return *names* in one line, the first few by name."""
     more = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
-def counted(number: int, word: str) -> str:
+def plural(number: int, word: str) -> str:
     """Return ``1 test``, ``2 tests``."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -23,10 +23,10 @@ QUICK_S = 1.5
 PATIENCE_S = 60.0
 
 
-class Runs(Protocol):
+class RequestRunner(Protocol):
     """Runner of tests."""
 
-    def run(self, ask: RunRequest) -> RunReport: ...
+    def run(self, request: RunRequest) -> RunReport: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Baseline:
 
 
 def measure(
-    host: Runs, collected: Collected, *, test_s: float, suite_s: float, progress: Progress
+    host: RequestRunner, collected: Collected, *, test_s: float, suite_s: float, progress: Progress
 ) -> Baseline:
     """Run the suite, then each failing test alone with its lines noted, then the passing ones for
     as long as there is time.
@@ -90,7 +90,7 @@ def measure(
     suite = run_suite(host, collected.tests, test_s=min(test_s, QUICK_S), suite_s=suite_s)
     found = {result.name: result for result in suite.results}
     results = {name: found[name] for name in collected.tests if name in found}
-    _patient(host, results, test_s, progress)
+    _retry_timeouts(host, results, test_s, progress)
     outcomes = {name: result.outcome for name, result in results.items()}
     times = {name: result.cpu_s for name, result in results.items()}
     failing, unsteady = _trace_failing(
@@ -111,7 +111,9 @@ def measure(
     )
 
 
-def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress: Progress) -> None:
+def _retry_timeouts(
+    host: RequestRunner, results: dict[str, TestResult], test_s: float, progress: Progress
+) -> None:
     """Give tests that were cut off their whole time; when one uses that up, the other cases of the
     same function are taken to hang, too.
     """
@@ -133,7 +135,7 @@ def _patient(host: Runs, results: dict[str, TestResult], test_s: float, progress
 
 
 def _trace_failing(
-    host: Runs, red: Sequence[TestResult], test_s: float, progress: Progress
+    host: RequestRunner, red: Sequence[TestResult], test_s: float, progress: Progress
 ) -> tuple[dict[str, TestResult], tuple[str, ...]]:
     """Run each failing test alone; return those that fail again with what was seen, and those that
     do not.
@@ -146,7 +148,7 @@ def _trace_failing(
             break
         progress(f"tracing {result.name}")
         cpu_s = HANGING_CPU_S if result.outcome == "timeout" else test_s * TRACE_FACTOR
-        ask = RunRequest(
+        request = RunRequest(
             tests=[result.name],
             cpu_s=cpu_s,
             wall_s=test_s * TRACE_FACTOR,
@@ -154,7 +156,7 @@ def _trace_failing(
             cover=True,
             types=True,
         )
-        alone = next(iter(host.run(ask).results), None)
+        alone = next(iter(host.run(request).results), None)
         if alone is not None and alone.outcome in RED:
             failing[result.name] = alone
         elif alone is not None:
@@ -162,7 +164,9 @@ def _trace_failing(
     return failing, tuple(unsteady)
 
 
-def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float) -> RunReport:
+def run_suite(
+    host: RequestRunner, tests: Sequence[str], *, test_s: float, suite_s: float
+) -> RunReport:
     """Run all *tests* in their order, each in its time."""
     return host.run(
         RunRequest(
@@ -177,7 +181,7 @@ def run_suite(host: Runs, tests: Sequence[str], *, test_s: float, suite_s: float
 
 
 def _trace_passing(
-    host: Runs,
+    host: RequestRunner,
     failing: Mapping[str, TestResult],
     passing: Sequence[str],
     test_s: float,

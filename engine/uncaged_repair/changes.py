@@ -41,7 +41,7 @@ def content_at(git: Git, base: str, path: str) -> bytes | None:
         return None
 
 
-def put_back(git: Git, base: str, paths: Sequence[str]) -> None:
+def restore_files(git: Git, base: str, paths: Sequence[str]) -> None:
     """Restore *paths* in the worktree from *base*; new files among them are removed."""
     for path in paths:
         before = content_at(git, base, path)

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from uncaged_engine.services.git import Git
 
-from .answers import answer, counted, listed
+from .answers import answer, list_names, plural
 from .baseline import Baseline
-from .changes import base_of, changed_paths, put_back
-from .laboratory import Laboratory
+from .changes import base_of, changed_paths, restore_files
+from .harness import Harness
 from .phases import Phase, open_phases
 from .ranking import groups_of, queue_of, suspicion_of
 from .search import Budget, search
 from .task import Progress, Task
-from .trial import Goal, PassingEdit
+from .validation import Goal, PlausiblePatch
 
 SPARE_S = 45.0
 """Kept back from the time for the answer, for the runs that come before and after a search."""
@@ -35,7 +35,7 @@ def code(task: Task, progress: Progress) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class AppliedEdit:
     """An edit in the worktree. before: the file as it was. complete: it repaired all that it was
     for.
     """
@@ -56,14 +56,14 @@ class Coder:
         until = time.monotonic() + max(10.0, task.wall_s - SPARE_S)
         self._budget = Budget(cpu_s=limits.budget_s, candidates=limits.max_candidates, until=until)
         self._open = open_phases(task)
-        self._edits: list[Applied] = []
+        self._edits: list[AppliedEdit] = []
         self._notes: list[str] = []
         self._left: tuple[str, ...] = ()
         self._tests = 0
         self._excluded: list[tuple[str, bytes]] = []
 
     def answer(self) -> str:
-        self._take_back()
+        self._revert_rejected()
         for _ in range(MAX_EDITS):
             found = self._one_edit()
             if not self._phase_open():
@@ -77,22 +77,22 @@ class Coder:
 
     def _one_edit(self) -> bool:
         """Measure, search, and apply the best edit; False when nothing was found."""
-        with Laboratory(self._task, self._progress) as laboratory:
-            baseline = laboratory.measure(laboratory.collect())
+        with Harness(self._task, self._progress) as harness:
+            baseline = harness.measure(harness.collect())
             self._tests = len(baseline.outcomes)
             self._left = tuple(name for name in baseline.red if name not in baseline.unsteady)
-            groups = _ordered(
-                groups_of(baseline, laboratory.source), self._open[0] if self._open else None
+            groups = _phase_first(
+                groups_of(baseline, harness.source), self._open[0] if self._open else None
             )
             for number, group in enumerate(groups if self._phase_open() else []):
                 found = self._search(
-                    laboratory,
+                    harness,
                     baseline,
                     group,
                     share=FIRST_SHARE if number == 0 and len(groups) > 1 else 1.0,
                 )
                 if found is not None:
-                    self._apply(laboratory.setting.top, found)
+                    self._apply(harness.project.top, found)
                     self._left = tuple(name for name in self._left if name not in found.fixed)
                     return True
                 if self._budget.spent is not None:
@@ -100,25 +100,23 @@ class Coder:
         return False
 
     def _search(
-        self, laboratory: Laboratory, baseline: Baseline, group: Sequence[str], *, share: float
-    ) -> PassingEdit | None:
-        suspicion = suspicion_of(
-            baseline, group, laboratory.source, self._task.text, laboratory.sources
-        )
-        queue = queue_of(baseline, group, suspicion, laboratory.source)
+        self, harness: Harness, baseline: Baseline, group: Sequence[str], *, share: float
+    ) -> PlausiblePatch | None:
+        suspicion = suspicion_of(baseline, group, harness.source, self._task.text, harness.sources)
+        queue = queue_of(baseline, group, suspicion, harness.source)
         if not queue:
             self._notes.append(
-                f"no line of the repository's own code was seen to run in {listed(group)}"
+                f"no line of the repository's own code was seen to run in {list_names(group)}"
             )
             return None
         part = self._budget.part(share)
         found = None
         for primary in _primaries(baseline, group):
-            self._progress(f"searching among {counted(len(queue), 'candidate')} for {primary}")
+            self._progress(f"searching among {plural(len(queue), 'candidate')} for {primary}")
             goal = Goal(
                 primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded
             )
-            found = search(laboratory.crew(), queue, goal, part, self._tell)
+            found = search(harness.crew(), queue, goal, part, self._report)
             if found is not None or part.spent is not None:
                 break
         self._budget.pay(part)
@@ -129,55 +127,53 @@ class Coder:
                 else f"all {len(queue)} were tried"
             )
             self._notes.append(
-                f"{listed(group, 3)}: none of {counted(part.tried, 'candidate')} passed; {end}"
+                f"{list_names(group, 3)}: none of {plural(part.tried, 'candidate')} passed; {end}"
             )
         return found
 
-    def _tell(self, tried: int, path: str) -> None:
+    def _report(self, tried: int, path: str) -> None:
         total = self._budget.tried + tried
         self._progress(
-            f"{counted(total, 'candidate')} tried, now {path}", candidates=total, file=path
+            f"{plural(total, 'candidate')} tried, now {path}", candidates=total, file=path
         )
 
-    def _apply(self, top: Path, found: PassingEdit) -> None:
+    def _apply(self, top: Path, found: PlausiblePatch) -> None:
         candidate = found.candidate
         path, name = top / candidate.source.path, candidate.source.path
         nature = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(
             candidate.edit.nature, ""
         )
-        text = (
-            f"{candidate.edit.describe(candidate.source)}{nature}; repairs {listed(found.fixed, 3)}"
-        )
+        text = f"{candidate.edit.describe(candidate.source)}{nature}; repairs {list_names(found.fixed, 3)}"
         self._edits.append(
-            Applied(
+            AppliedEdit(
                 path=path, name=name, before=path.read_bytes(), text=text, complete=found.complete
             )
         )
         _write(path, candidate.result)
 
-    def _take_back(self) -> None:
+    def _revert_rejected(self) -> None:
         """After a reviewer's no to a change with which all tests pass: put the files back, and
         never propose the same again.
         """
         if not self._task.steps or self._task.steps[-1].get("role") != "reviewer":
             return
-        with Laboratory(self._task, self._progress) as laboratory:
-            top = laboratory.setting.top
+        with Harness(self._task, self._progress) as harness:
+            top = harness.project.top
             git = Git(directory=top, environment=self._task.environment)
             base = base_of(self._task, git)
             paths = [path for path in changed_paths(git, base) if path.endswith(".py")]
-            if not paths or laboratory.measure(laboratory.collect()).red:
+            if not paths or harness.measure(harness.collect()).red:
                 return
         self._excluded = [
             (path, (top / path).read_bytes()) for path in paths if (top / path).is_file()
         ]
-        put_back(git, base, paths)
-        self._notes.append(f"the change to {listed(paths)} was rejected and is taken back")
+        restore_files(git, base, paths)
+        self._notes.append(f"the change to {list_names(paths)} was rejected and is taken back")
 
     def _done(self) -> str:
         done = [phase.name for phase in self._open if not phase.open_with(self._left)]
         texts = [edit.text for edit in self._edits] or ["nothing had to be changed"]
-        summary = f"{'; '.join(texts)}. {counted(self._tests, 'test')}, {len(self._left)} still failing. Tried {self._effort}."
+        summary = f"{'; '.join(texts)}. {plural(self._tests, 'test')}, {len(self._left)} still failing. Tried {self._effort}."
         lines = [
             *self._notes,
             *(f"Edited {edit.text}" for edit in self._edits),
@@ -199,7 +195,7 @@ class Coder:
         name = self._open[0].name if self._open else "the failing tests"
         kept = f" Kept: {'; '.join(edit.text for edit in self._edits)}." if self._edits else ""
         failing = (
-            f"Still failing: {listed(self._left)}."
+            f"Still failing: {list_names(self._left)}."
             if self._left
             else "No test could be seen to fail."
         )
@@ -212,10 +208,10 @@ class Coder:
 
     @property
     def _effort(self) -> str:
-        return f"{counted(self._budget.tried, 'candidate')} in {self._budget.used_cpu_s:.1f} s of processor time"
+        return f"{plural(self._budget.tried, 'candidate')} in {self._budget.used_cpu_s:.1f} s of processor time"
 
 
-def _ordered(groups: Sequence[tuple[str, ...]], phase: Phase | None) -> list[tuple[str, ...]]:
+def _phase_first(groups: Sequence[tuple[str, ...]], phase: Phase | None) -> list[tuple[str, ...]]:
     """Put the groups of the phase first."""
     return sorted(groups, key=lambda group: phase is not None and not phase.tests_among(group))
 

@@ -95,14 +95,14 @@ def parse_command(text: str | None, directory: Path) -> TestCommand:
     return TestCommand(runner="command", arguments=("sh", "-c", text), text=text)
 
 
-def names_plugin(top: Path, arguments: tuple[str, ...]) -> bool:
+def needs_plugins(top: Path, arguments: tuple[str, ...]) -> bool:
     """Whether the repository names a pytest plugin that has to be loaded."""
     return any(
         argument.startswith(("--cov", "-n", "--asyncio", "--timeout")) for argument in arguments
     ) or bool(PLUGIN.search(_texts(top)))
 
 
-def calming_options(top: Path, arguments: tuple[str, ...]) -> tuple[str, ...]:
+def plugin_options(top: Path, arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options that keep plugins of the repository from starting workers and from
     measuring coverage.
     """

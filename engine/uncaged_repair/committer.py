@@ -13,7 +13,7 @@ from pathlib import Path
 from uncaged_engine.services.git import IDENTITY, Git, GitError
 from uncaged_engine.services.processes import named_in
 
-from .answers import FIRST_LINE, answer, listed
+from .answers import FIRST_LINE, answer, list_names
 from .changes import changed_paths
 from .task import Progress, Task
 
@@ -71,9 +71,9 @@ def message(steps: Sequence[Mapping[str, object]], paths: Sequence[str]) -> str:
     coded = [_meta(step) for step in steps if step.get("role") == "coder"]
     done = [meta for meta in coded if meta.get("status") in ("phase-done", "all-done")]
     summaries = [str(meta.get("summary", "")) for meta in done]
-    subject = f"Repair {listed(paths, 2)}"
+    subject = f"Repair {list_names(paths, 2)}"
     body = [subject if len(subject) <= WIDTH else f"Repair {len(paths)} files", ""]
-    before, after = _said(steps, "planner", "Ran "), _said(steps, "reviewer", "Ran ")
+    before, after = _test_report(steps, "planner", "Ran "), _test_report(steps, "reviewer", "Ran ")
     body += [f"Before: {before}"] if before else []
     body += [f"After: {after}"] if after else []
     body += ["", *(f"- {summary}" for summary in summaries if summary), ""]
@@ -93,7 +93,7 @@ def _meta(step: Mapping[str, object]) -> Mapping[str, object]:
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _said(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> str:
+def _test_report(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> str:
     """Return the line with which the last answer of *role* tells of its test run."""
     for step in reversed(steps):
         if step.get("role") == role:

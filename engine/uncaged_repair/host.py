@@ -17,9 +17,9 @@ from typing import cast
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.services.sandbox import ScriptProcess
 
-from .plan import Plan
 from .results import BROKEN, Collected, Message, RunReport, collected_of, run_of
-from .room import Room
+from .runner_config import RunnerConfig
+from .working_copies import WorkingCopy
 
 SERVER = Path(__file__).parent / "server"
 LOAD = """
@@ -67,9 +67,9 @@ class HostGone(Exception):
 class Host:
     """Owner of one room and the process in it, which is started at first use."""
 
-    def __init__(self, room: Room, plan: Plan) -> None:
-        self.room, self.plan = room, plan
-        self.runner, self.version, self.root = plan.command.runner, "", ""
+    def __init__(self, working_copy: WorkingCopy, config: RunnerConfig) -> None:
+        self.working_copy, self.config = working_copy, config
+        self.runner, self.version, self.root = config.command.runner, "", ""
         self._process: ScriptProcess | None = None
         self._rest = b""
 
@@ -87,21 +87,21 @@ class Host:
             )
         except HostGone:
             self.close()
-            self.room.renew()
+            self.working_copy.renew()
             return Collected(tests=(), errors=(), root="", imported=(), called=(), end="died")
         self.root = found.root
         return found
 
-    def run(self, ask: RunRequest) -> RunReport:
+    def run(self, request: RunRequest) -> RunReport:
         """Run tests; a process that is lost over it gives a run that ended "broken", and the next
         run has a new one.
         """
         try:
-            return run_of(self.messages(ask))
+            return run_of(self.messages(request))
         except HostGone:
             return BROKEN
 
-    def messages(self, ask: RunRequest) -> list[Message]:
+    def messages(self, request: RunRequest) -> list[Message]:
         """Run tests as `run` does and return the messages.
 
         Raises:
@@ -109,11 +109,11 @@ class Host:
         """
         try:
             if self._process is None:
-                self.collect(ask.total_s)
-            return self._exchange(self._command(ask), ask.total_s + ask.wall_s + 90)
+                self.collect(request.total_s)
+            return self._exchange(self._command(request), request.total_s + request.wall_s + 90)
         except HostGone:
             self.close()
-            self.room.renew()
+            self.working_copy.renew()
             raise
 
     def close(self) -> None:
@@ -122,37 +122,41 @@ class Host:
             self._process = None
 
     def _start(self) -> None:
-        plan, room = self.plan, self.room
-        directory = room.repository / plan.inside
-        executable = plan.interpreter.executable
-        self._process = room.start(
+        config, working_copy = self.config, self.working_copy
+        directory = working_copy.repository / config.inside
+        executable = config.interpreter.executable
+        self._process = working_copy.start(
             [str(executable), "-c", LOAD, str(SERVER)],
             directory=directory,
-            environment=plan.variables_for_tests(),
-            read=(SERVER, *plan.read),
+            environment=config.variables_for_tests(),
+            read=(SERVER, *config.read),
         )
         self._rest = b""
         settings: dict[str, object] = {
-            "root": str(room.repository),
+            "root": str(working_copy.repository),
             "cwd": str(directory),
-            "pristine": str(room.pristine),
-            "empty": [str(room.home), str(room.temporary)],
-            "sources": list(plan.sources),
-            "origins": {str(origin): str(room.repository) for origin in plan.origins},
+            "pristine": str(working_copy.pristine),
+            "empty": [str(working_copy.home), str(working_copy.temporary)],
+            "sources": list(config.sources),
+            "origins": {str(origin): str(working_copy.repository) for origin in config.origins},
             "paths": [
                 str(path)
-                for path in (room.repository, room.repository / "src", room.repository / "lib")
+                for path in (
+                    working_copy.repository,
+                    working_copy.repository / "src",
+                    working_copy.repository / "lib",
+                )
                 if path.is_dir()
             ],
-            "arguments": [*plan.options, *plan.command.arguments],
-            "options": plan.options_for_single_tests(),
+            "arguments": [*config.options, *config.command.arguments],
+            "options": config.options_for_single_tests(),
             "runner": self.runner,
             "memory_bytes": CHILD_MEMORY_BYTES,
         }
         try:
             ready = self._exchange(settings, START_S)[-1]
         except HostGone as exc:
-            output = self._last_words()
+            output = self._stderr_tail()
             self.close()
             raise EnvironmentLacks(
                 f"{executable} does not run in the sandbox: {output or exc}; fix the environment or give --test-command, then resume"
@@ -162,28 +166,30 @@ class Host:
             str(ready.get("version", "")),
         )
 
-    def _command(self, ask: RunRequest) -> dict[str, object]:
-        repository = self.room.repository
+    def _command(self, request: RunRequest) -> dict[str, object]:
+        repository = self.working_copy.repository
         command: dict[str, object] = {
             "do": "run",
             "root": str(repository),
             "rootdir": self.root,
-            "mode": "warm" if ask.warm else "cold",
-            "tests": list(ask.tests),
-            "expected": list(ask.expected),
-            "files": {path: base64.b64encode(data).decode() for path, data in ask.files.items()},
-            "cpu_limit_s": ask.cpu_s,
-            "wall_s": ask.wall_s,
-            "total_s": ask.total_s,
+            "mode": "warm" if request.warm else "cold",
+            "tests": list(request.tests),
+            "expected": list(request.expected),
+            "files": {
+                path: base64.b64encode(data).decode() for path, data in request.files.items()
+            },
+            "cpu_limit_s": request.cpu_s,
+            "wall_s": request.wall_s,
+            "total_s": request.total_s,
         }
         for name in ("quick", "stop", "suite", "tidy"):
-            command[name] = getattr(ask, name)
-        if ask.cover:
-            only = ask.only
-            paths = self.plan.sources if only is None else tuple(only)
+            command[name] = getattr(request, name)
+        if request.cover:
+            only = request.only
+            paths = self.config.sources if only is None else tuple(only)
             command |= {
                 "cover": True,
-                "types": ask.types,
+                "types": request.types,
                 "cover_sources": {str(repository / path): path for path in paths},
             }
             if only is not None:
@@ -220,7 +226,7 @@ class Host:
         line, _, self._rest = b"".join(parts).partition(b"\n")
         return line
 
-    def _last_words(self) -> str:
+    def _stderr_tail(self) -> str:
         if self._process is None or not select.select([self._process.stderr], [], [], 0.5)[0]:
             return ""
         return os.read(self._process.stderr.fileno(), 4096).decode(errors="replace").strip()[-500:]

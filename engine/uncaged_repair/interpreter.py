@@ -39,7 +39,7 @@ def choose_interpreter(
         EnvironmentLacks: none of them runs, or the one that the repository has is too old.
     """
     problems: list[str] = []
-    for path, reason in _places(directory, top, environment, asked):
+    for path, reason in _candidates(directory, top, environment, asked):
         if not path.is_file() and path == asked:
             problems.append(f"{path}: is not there")
             break
@@ -62,7 +62,7 @@ def choose_interpreter(
     )
 
 
-def _places(
+def _candidates(
     directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None
 ) -> Iterator[tuple[Path, str]]:
     if asked is not None:

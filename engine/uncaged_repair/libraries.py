@@ -33,7 +33,7 @@ def libraries_of(interpreter: ProjectInterpreter, environment: Mapping[str, str]
         for pattern in ("lib/python3*/site-packages", "lib64/python3*/site-packages")
         for place in prefix.glob(pattern)
     ]
-    found = [path for place in places for path in _led_to(place)]
+    found = [path for place in places for path in _linked_directories(place)]
     if (prefix / "pyvenv.cfg").is_file():
         return Libraries(paths=tuple(dict.fromkeys(found)))
     base = Path(
@@ -45,12 +45,12 @@ def libraries_of(interpreter: ProjectInterpreter, environment: Mapping[str, str]
     if not own.is_dir():
         return Libraries(paths=tuple(dict.fromkeys(found)))
     return Libraries(
-        paths=tuple(dict.fromkeys([*found, own, *_led_to(own)])),
+        paths=tuple(dict.fromkeys([*found, own, *_linked_directories(own)])),
         variables={"PYTHONUSERBASE": str(base)},
     )
 
 
-def _led_to(place: Path) -> Iterator[Path]:
+def _linked_directories(place: Path) -> Iterator[Path]:
     """Yield the directories that the files in *place* name."""
     for file in sorted(place.glob("*.pth")):
         for line in _text(file).splitlines():

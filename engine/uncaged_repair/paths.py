@@ -44,7 +44,7 @@ def is_test_path(path: str) -> bool:
     return named or any(part in TEST_DIRECTORIES for part in pure.parts[:-1])
 
 
-def environments(top: Path) -> tuple[str, ...]:
+def virtual_environments(top: Path) -> tuple[str, ...]:
     """Return the names of the virtual environments in *top*."""
     return tuple(
         entry.name for entry in os.scandir(top) if Path(entry.path, "pyvenv.cfg").is_file()

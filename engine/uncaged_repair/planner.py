@@ -4,9 +4,9 @@ failing test it says what else could work.
 
 from __future__ import annotations
 
-from .answers import answer, counted, listed
+from .answers import answer, list_names, plural
 from .baseline import Baseline
-from .laboratory import Laboratory
+from .harness import Harness
 from .phases import acceptance_of
 from .ranking import groups_of, suspicion_of
 from .results import RED, Collected
@@ -22,33 +22,33 @@ OTHER_AGENT = (
 
 def plan(task: Task, progress: Progress) -> str:
     """Return the planner's answer."""
-    with Laboratory(task, progress) as laboratory:
-        collected = laboratory.collect()
-        where = f"{laboratory.setting.label}, {laboratory.runner}"
+    with Harness(task, progress) as harness:
+        collected = harness.collect()
+        where = f"{harness.project.label}, {harness.runner}"
         if collected.errors or not collected.tests:
             return _aborted(_why_not_collected(collected, where))
-        baseline = laboratory.measure(collected)
+        baseline = harness.measure(collected)
         if not baseline.failing:
             return _aborted(_why_nothing_to_do(baseline, where))
-        return _planned(laboratory, baseline, where)
+        return _planned(harness, baseline, where)
 
 
-def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
-    groups = groups_of(baseline, laboratory.source)
+def _planned(harness: Harness, baseline: Baseline, where: str) -> str:
+    groups = groups_of(baseline, harness.source)
     if len(groups) > MAX_PHASES:
         groups = [
             *groups[: MAX_PHASES - 1],
             tuple(name for group in groups[MAX_PHASES - 1 :] for name in group),
         ]
     lines = [
-        f"Ran {where}: {len(baseline.red)} of {counted(len(baseline.outcomes), 'test')} fail.",
+        f"Ran {where}: {len(baseline.red)} of {plural(len(baseline.outcomes), 'test')} fail.",
         *(
             [f"Time was up before all {len(baseline.collected.tests)} tests had run."]
             if not baseline.complete
             else []
         ),
         *(
-            [f"Not planned for, they pass when run alone: {listed(baseline.unsteady)}."]
+            [f"Not planned for, they pass when run alone: {list_names(baseline.unsteady)}."]
             if baseline.unsteady
             else []
         ),
@@ -56,7 +56,7 @@ def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
     phases = []
     for number, group in enumerate(groups, 1):
         suspicion = suspicion_of(
-            baseline, group, laboratory.source, laboratory.task.text, laboratory.sources
+            baseline, group, harness.source, harness.task.text, harness.sources
         )
         places = sorted(suspicion.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PLACES]
         suspects = ", ".join(f"{path}:{line} ({degree:.2f})" for (path, line), degree in places)
@@ -66,14 +66,14 @@ def _planned(laboratory: Laboratory, baseline: Baseline, where: str) -> str:
             if error is not None
             else ""
         )
-        name, tests = f"repair-{number}", counted(len(group), "failing test")
+        name, tests = f"repair-{number}", plural(len(group), "failing test")
         description = f"Find a small edit that makes {tests} pass. Most suspicious lines: {suspects or 'none known'}.{error_text}"
         phases.append(
             {"name": name, "description": description, "acceptance": acceptance_of(group)}
         )
         lines += [
             "",
-            f"{name}: {listed(group)}",
+            f"{name}: {list_names(group)}",
             f"  suspicious: {suspects or 'no line of the repository was seen'}",
             *([f" {error_text}"] if error_text else []),
         ]
@@ -96,8 +96,8 @@ def _why_not_collected(collected: Collected, where: str) -> str:
         return f"the process that collects the tests ended unexpectedly ({where}); run the tests by hand, or give --test-command"
     if not collected.errors:
         return f"no tests found ({where}). The built-in repair works from a failing test alone. {OTHER_AGENT}"
-    first = " ".join(_essence(collected.errors[0][1]).split())
-    paths = listed([path for path, _ in collected.errors if path]) or "the tests"
+    first = " ".join(_error_lines(collected.errors[0][1]).split())
+    paths = list_names([path for path, _ in collected.errors if path]) or "the tests"
     text = "\n".join(message for _, message in collected.errors)
     if "SyntaxError" in text or "IndentationError" in text:
         return f"{paths} cannot be collected ({where}): a file does not parse: {first}. Fix it by hand or with another agent"
@@ -111,17 +111,17 @@ def _why_nothing_to_do(baseline: Baseline, where: str) -> str:
     total = len(baseline.outcomes)
     if baseline.unsteady:
         chance = "that depends on order or chance, which no small edit settles"
-        return f"of {counted(total, 'test')}, {listed(baseline.unsteady)} failed, but not when run alone ({where}): {chance}"
+        return f"of {plural(total, 'test')}, {list_names(baseline.unsteady)} failed, but not when run alone ({where}): {chance}"
     if not baseline.complete:
         next_step = "raise suiteSeconds of the agent, or give --test-command for a part"
         return f"{total} of {len(baseline.collected.tests)} tests ran before time was up, and none fails ({where}); {next_step}"
     failed = [name for name, outcome in baseline.outcomes.items() if outcome in RED]
     if failed:
-        return f"{listed(failed)} failed once and could not be run again ({where})"
-    return f"all {counted(total, 'test')} pass ({where}), and the built-in repair works from a failing test alone. {OTHER_AGENT}"
+        return f"{list_names(failed)} failed once and could not be run again ({where})"
+    return f"all {plural(total, 'test')} pass ({where}), and the built-in repair works from a failing test alone. {OTHER_AGENT}"
 
 
-def _essence(message: str) -> str:
+def _error_lines(message: str) -> str:
     """Return the lines of a collection error that say what is wrong: pytest marks them with E."""
     marked = [line[1:].strip() for line in message.splitlines() if line.startswith("E ")]
     return " ".join(marked)[-400:] if marked else message[-400:]

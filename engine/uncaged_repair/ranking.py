@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from .baseline import Baseline
 from .edits.candidates import candidates
-from .edits.edit import Edit
+from .edits.edit import SourceEdit
 from .spans import SourceFile
-from .spectrum import Line, grouped, hinted, ochiai
+from .spectrum import Line, apply_hints, group_tests, ochiai
 
 MAX_LINES = 400
 NEAR_TOP = 0.9
@@ -23,11 +23,11 @@ Read = Callable[[str], SourceFile | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedEdit:
+class PatchCandidate:
     """An edit, the file that it is for, and its score."""
 
     score: float
-    edit: Edit
+    edit: SourceEdit
     source: SourceFile
 
     @property
@@ -55,7 +55,7 @@ def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
         near = [place for place, degree in places.items() if degree >= highest * NEAR_TOP]
         tops[name] = sorted(near, key=lambda place: (-places[place], -depth.get(place, -1), place))
     ordered = dict(sorted(tops.items(), key=lambda item: len(item[1])))
-    return grouped(ordered)
+    return group_tests(ordered)
 
 
 def suspicion_of(
@@ -85,7 +85,7 @@ def suspicion_of(
             ):
                 found.setdefault((path, number), everywhere * share)
     functions = _functions({path for path, _ in found}, read)
-    ranked = hinted(found, [baseline.failing[name].frames for name in group], functions, text)
+    ranked = apply_hints(found, [baseline.failing[name].frames for name in group], functions, text)
     best = sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES]
     return {line: degree for line, degree in best if degree > 0}
 
@@ -112,22 +112,22 @@ def _untraced(
             else {}
         )
     found |= {line: 1.0 for line in named if line[0] in paths}
-    ranked = hinted(found, stacks, functions, text)
+    ranked = apply_hints(found, stacks, functions, text)
     return dict(sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES])
 
 
 def queue_of(
     baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read
-) -> list[RankedEdit]:
+) -> list[PatchCandidate]:
     """Return all candidates for *group*, the most promising first."""
     facts = baseline.facts(group)
-    found: list[RankedEdit] = []
+    found: list[PatchCandidate] = []
     for path in sorted({path for path, _ in suspicion}):
         source = read(path)
         if source is not None:
             degrees = {line: degree for (place, line), degree in suspicion.items() if place == path}
             found += [
-                RankedEdit(score=score, edit=edit, source=source)
+                PatchCandidate(score=score, edit=edit, source=source)
                 for score, edit in candidates(source, degrees, facts)
             ]
     return sorted(

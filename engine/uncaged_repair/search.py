@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .baseline import Runs
-from .ranking import RankedEdit
-from .trial import Goal, PassingEdit, Trial, Tried
+from .baseline import RequestRunner
+from .ranking import PatchCandidate
+from .validation import Goal, PatchValidator, PlausiblePatch, Validation
 
 LEAST_CPU_S = 0.2
 PATIENCE = 10.0
 MAX_PARTLY = 40
 PARTLY_CPU_S = 20.0
-Tell = Callable[[int, str], None]
+ReportProgress = Callable[[int, str], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,55 +66,65 @@ class Budget:
 
 
 def search(
-    hosts: Sequence[Runs], queue: Sequence[RankedEdit], goal: Goal, budget: Budget, progress: Tell
-) -> PassingEdit | None:
+    hosts: Sequence[RequestRunner],
+    queue: Sequence[PatchCandidate],
+    goal: Goal,
+    budget: Budget,
+    progress: ReportProgress,
+) -> PlausiblePatch | None:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
     it; or None.
     """
-    first = Round(hosts, queue, Trial(goal, least_cpu_s=LEAST_CPU_S), budget)
-    first.go(progress)
+    first = SearchPass(hosts, queue, PatchValidator(goal, least_cpu_s=LEAST_CPU_S), budget)
+    first.run(progress)
     if first.best is None and first.slow and budget.spent is None:
         again = [queue[number] for number in sorted(first.slow)]  # perhaps right, and only slow
-        second = Round(hosts, again, Trial(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget)
-        second.go(progress)
+        second = SearchPass(
+            hosts, again, PatchValidator(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget
+        )
+        second.run(progress)
         first.passing += second.passing
     if first.best is None and first.part:
         # the tests may fail for more than one reason
         partly = [queue[number] for number in sorted(first.part)[:MAX_PARTLY]]
-        third = Round(
+        third = SearchPass(
             hosts,
             partly,
-            Trial(goal, least_cpu_s=LEAST_CPU_S, partly=True),
+            PatchValidator(goal, least_cpu_s=LEAST_CPU_S, partly=True),
             budget.beyond(PARTLY_CPU_S),
         )
-        third.go(progress)
+        third.run(progress)
         return third.best
     return first.best
 
 
-class Round:
+class SearchPass:
     """Every candidate of a queue once, on all hosts; what they share is under one lock."""
 
     def __init__(
-        self, hosts: Sequence[Runs], queue: Sequence[RankedEdit], trial: Trial, budget: Budget
+        self,
+        hosts: Sequence[RequestRunner],
+        queue: Sequence[PatchCandidate],
+        validator: PatchValidator,
+        budget: Budget,
     ) -> None:
-        self._hosts, self._queue, self._trial, self._budget = hosts, queue, trial, budget
+        self._hosts, self._queue, self._validator, self._budget = hosts, queue, validator, budget
         self._next = 0
         self._cutoff = len(queue)
         self._lock = threading.Lock()
-        self.passing: list[PassingEdit] = []
+        self.passing: list[PlausiblePatch] = []
         self.slow: list[int] = []
         self.part: list[int] = []
 
     @property
-    def best(self) -> PassingEdit | None:
+    def best(self) -> PlausiblePatch | None:
         return min(
             (one for one in self.passing if one.number < self._cutoff),
             key=lambda one: one.key,
             default=None,
         )
 
-    def go(self, progress: Tell) -> None:
+    def run(self, progress: ReportProgress) -> None:
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             try:
                 for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
@@ -123,18 +133,18 @@ class Round:
                 self._cutoff = 0
                 raise
 
-    def _work(self, host: Runs, progress: Tell) -> None:
+    def _work(self, host: RequestRunner, progress: ReportProgress) -> None:
         while True:
             with self._lock:
                 number = self._next
                 if number >= self._cutoff or self._budget.spent is not None:
                     return
                 self._next += 1
-            tried = self._trial.judge(host, number, self._queue[number])
+            tried = self._validator.validate(host, number, self._queue[number])
             with self._lock:
                 self._note(number, tried, progress)
 
-    def _note(self, number: int, tried: Tried, progress: Tell) -> None:
+    def _note(self, number: int, tried: Validation, progress: ReportProgress) -> None:
         budget = self._budget
         budget.used_cpu_s += tried.cpu_s
         budget.tried += tried.ran
@@ -149,6 +159,6 @@ class Round:
             progress(budget.tried, self._queue[number].edit.path)
 
 
-def lookahead(number: int, passing: PassingEdit) -> int:
+def lookahead(number: int, passing: PlausiblePatch) -> int:
     """Return how many more candidates are tried for a better one."""
-    return max(400, 2 * number) if passing.drastic else min(max(60, number // 2), 400)
+    return max(400, 2 * number) if passing.severity else min(max(60, number // 2), 400)

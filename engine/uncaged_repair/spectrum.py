@@ -35,7 +35,7 @@ def ochiai(
     }
 
 
-def hinted(
+def apply_hints(
     suspicion: Mapping[Line, float],
     frames: Iterable[Sequence[Frame]],
     functions: Mapping[Line, str],
@@ -60,7 +60,7 @@ def hinted(
     return {line: value / highest for line, value in found.items()}
 
 
-def grouped(tops: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+def group_tests(tops: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     """Group failing tests by the place that each suspects most; the largest group first, otherwise
     in the order given.
 

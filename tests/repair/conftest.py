@@ -21,7 +21,7 @@ from uncaged_repair.reviewer import review
 from uncaged_repair.task import RepairLimits, Task
 
 CORPUS = Path(__file__).parent / "corpus"
-PLAYS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
+ROLE_FUNCTIONS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class Repository:
             limits=limits,
             wall_s=600.0,
         )
-        answer = PLAYS[role](task, self._hear)
+        answer = ROLE_FUNCTIONS[role](task, self._hear)
         meta = json.loads(answer.split("```json\n")[1].split("\n```")[0])
         self.steps.append(
             {"role": role, "meta": meta, "content": answer.split("```json")[0].strip()}

@@ -19,7 +19,7 @@ from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentFailed
 from uncaged_engine.door.effects import Cancel
-from uncaged_repair.agent import Forward, RepairAgent
+from uncaged_repair.agent import ProgressForwarder, RepairAgent
 from uncaged_repair.answers import FIRST_LINE
 
 
@@ -207,7 +207,7 @@ def test_the_command_of_the_run_comes_before_the_one_of_the_settings(make_reposi
 def test_progress_is_what_parses() -> None:
     """Pieces may break anywhere; lines that are no JSON object are left out."""
     heard: list[Mapping[str, object]] = []
-    forward = Forward(heard.append)
+    forward = ProgressForwarder(heard.append)
     for piece in (b'{"mess', b'age": "a"}\nnoise\n[1]\n{"candi', b'dates": 3}', b"\n"):
         forward(piece)
     assert heard == [{"message": "a"}, {"candidates": 3}]

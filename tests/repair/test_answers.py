@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from uncaged_models.prompts.extract import Extracted, checker, extract
-from uncaged_repair.answers import FIRST_LINE, answer, counted, listed
+from uncaged_repair.answers import FIRST_LINE, answer, list_names, plural
 from uncaged_roles.coder import role as coder
 from uncaged_roles.committer import role as committer
 from uncaged_roles.planner import role as planner
@@ -74,9 +74,9 @@ def test_a_quoted_block_that_fits_is_not_taken_for_the_answer() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
-    assert listed(["a"]) == "a"
+    assert list_names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert list_names(["a"]) == "a"
 
 
 def test_one_is_not_many() -> None:
-    assert (counted(1, "test"), counted(2, "test")) == ("1 test", "2 tests")
+    assert (plural(1, "test"), plural(2, "test")) == ("1 test", "2 tests")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import UsageError
-from uncaged_repair.command import calming_options, names_plugin, parse_command
+from uncaged_repair.command import needs_plugins, parse_command, plugin_options
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_plugins_are_loaded_only_where_the_repository_names_one(
     tmp_path: Path, path: str, text: str, named: bool
 ) -> None:
     (tmp_path / path).write_text(text)
-    assert names_plugin(tmp_path, ()) is named
+    assert needs_plugins(tmp_path, ()) is named
 
 
 def test_plugins_of_the_repository_start_no_workers_and_measure_nothing(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\naddopts = "-n auto --cov=pkg"\n'
     )
-    assert calming_options(tmp_path, ()) == ("-n0", "--no-cov")
+    assert plugin_options(tmp_path, ()) == ("-n0", "--no-cov")

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 from uncaged_repair.edits.candidates import candidates
-from uncaged_repair.edits.edit import Edit
+from uncaged_repair.edits.edit import SourceEdit
 from uncaged_repair.edits.facts import ValueFacts
 from uncaged_repair.spans import SourceFile, read_source
 
@@ -22,7 +22,9 @@ class Program(Protocol):
     def wrong(self) -> Mapping[str, str]: ...
 
 
-def edits(text: str | bytes, facts: ValueFacts | None = None) -> tuple[SourceFile, list[Edit]]:
+def edits(
+    text: str | bytes, facts: ValueFacts | None = None
+) -> tuple[SourceFile, list[SourceEdit]]:
     source = read_source("x.py", text if isinstance(text, bytes) else text.encode())
     everywhere = dict.fromkeys(range(1, len(source.line_starts) + 1), 1.0)
     return source, [edit for _, edit in candidates(source, everywhere, facts or ValueFacts())]
@@ -294,7 +296,7 @@ def test_annotations_are_left_alone() -> None:
     ],
 )
 def test_the_size_of_an_edit_counts_words_not_letters(before: str, after: str, size: int) -> None:
-    edit = Edit(
+    edit = SourceEdit(
         path="x.py",
         start=0,
         end=len(before),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from uncaged_repair.harness import Harness
 from uncaged_repair.host import Host, RunRequest
-from uncaged_repair.laboratory import Laboratory
 from uncaged_repair.task import RepairLimits, Task
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator
     """A host on a repository with these files, its tests collected, in each of the two
     sandboxes.
     """
-    opened: list[Laboratory] = []
+    opened: list[Harness] = []
 
     def make(files: Mapping[str, str]) -> Host:
         made = make_repository(dict(files))
@@ -52,15 +52,15 @@ def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator
             limits=RepairLimits(),
             wall_s=60.0,
         )
-        laboratory = Laboratory(task, silent)
-        opened.append(laboratory)
-        laboratory.__enter__()
-        assert laboratory.collect().end == "finished"
-        return laboratory.host
+        harness = Harness(task, silent)
+        opened.append(harness)
+        harness.__enter__()
+        assert harness.collect().end == "finished"
+        return harness.host
 
     yield make
-    for laboratory in opened:
-        laboratory.__exit__()
+    for harness in opened:
+        harness.__exit__()
 
 
 def outcomes(

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from uncaged_repair.server.patch import Live
-from uncaged_repair.server.trace import Calls
+from uncaged_repair.server.patch import LiveFunctions
+from uncaged_repair.server.trace import CallTracer
 
 TEXT = """\
 import functools
@@ -79,15 +79,19 @@ def line_of(text: str) -> int:
     return TEXT[: TEXT.index(text)].count("\n") + 1
 
 
-def live(module: ModuleType, called: set[tuple[str, int, str]] | None = None) -> Live:
-    return Live({str(module.__file__): "subject.py"}, called or set(), frozenset({"subject.py"}))
+def functions(module: ModuleType, called: set[tuple[str, int, str]] | None = None) -> LiveFunctions:
+    return LiveFunctions(
+        {str(module.__file__): "subject.py"}, called or set(), frozenset({"subject.py"})
+    )
 
 
 def patched(
     module: ModuleType, old: str, new: str, called: set[tuple[str, int, str]] | None = None
 ) -> str:
     assert TEXT.count(old) == 1
-    return live(module, called).patch("subject.py", TEXT.encode(), TEXT.replace(old, new).encode())
+    return functions(module, called).patch(
+        "subject.py", TEXT.encode(), TEXT.replace(old, new).encode()
+    )
 
 
 def test_a_function_changes_for_everybody_who_holds_it(module: ModuleType) -> None:
@@ -102,7 +106,7 @@ def test_methods_and_properties_change_for_existing_objects(module: ModuleType) 
     assert patched(module, "self.size + by", "self.size - by") == "patched"
     assert box.grow() == 2
     assert (
-        live(module).patch(
+        functions(module).patch(
             "subject.py", TEXT.encode(), TEXT.replace("self.size * self.size", "0").encode()
         )
         == "patched"
@@ -165,11 +169,11 @@ def test_a_change_without_meaning_is_told(module: ModuleType) -> None:
 
 
 def test_a_file_that_nobody_imported_needs_no_patch(module: ModuleType) -> None:
-    assert live(module).patch("other.py", b"x = 1\n", b"x = 2\n") == "patched"
+    assert functions(module).patch("other.py", b"x = 1\n", b"x = 2\n") == "patched"
 
 
 def test_the_functions_that_run_are_noted(module: ModuleType) -> None:
-    calls = Calls({str(module.__file__): "subject.py"})
+    calls = CallTracer({str(module.__file__): "subject.py"})
     before = sys.gettrace()
     calls.start()
     module.double(1)

@@ -111,7 +111,7 @@ def test_a_syntax_error_is_told_from_a_missing_package(make_repository: Make) ->
 def test_a_module_that_hangs_on_import_is_told(
     make_repository: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uncaged_repair.laboratory.COLLECT_S", 1.0)
+    monkeypatch.setattr("uncaged_repair.harness.COLLECT_S", 1.0)
     assert "could not be collected in time" in reason(
         make_repository({"code_of.py": "while True: pass\n", "test_code.py": TESTS})
     )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 
 import pytest
 from uncaged_repair.baseline import Baseline
-from uncaged_repair.edits.edit import Edit, Nature
+from uncaged_repair.edits.edit import Nature, SourceEdit
 from uncaged_repair.host import RunRequest
-from uncaged_repair.ranking import RankedEdit
+from uncaged_repair.ranking import PatchCandidate
 from uncaged_repair.results import Collected, RunReport, TestResult
 from uncaged_repair.search import Budget, search
 from uncaged_repair.spans import read_source
-from uncaged_repair.trial import Goal, PassingEdit, Trial
+from uncaged_repair.validation import Goal, PatchValidator, PlausiblePatch
 
 SOURCE = read_source("m.py", b"def f(a, b):\n    print(a, b)\n    return a\n")
 START = SOURCE.data.index(b"return")
@@ -40,19 +40,21 @@ class World:
         self._lock = threading.Lock()
         self.asked: list[RunRequest] = []
 
-    def run(self, ask: RunRequest) -> RunReport:
+    def run(self, request: RunRequest) -> RunReport:
         with self._lock:
-            self.asked.append(ask)
-        text = ask.files["m.py"].decode()
+            self.asked.append(request)
+        text = request.files["m.py"].decode()
         results = []
-        for name in ask.tests:
+        for name in request.tests:
             outcome = self._outcome(name, text)
             slow = outcome.startswith("slow ")
             outcome = (
-                ("timeout" if ask.cpu_s < 1 else outcome.removeprefix("slow ")) if slow else outcome
+                ("timeout" if request.cpu_s < 1 else outcome.removeprefix("slow "))
+                if slow
+                else outcome
             )
             results.append(result(name, outcome))
-            if ask.stop and outcome != "passed" and name not in ask.expected:
+            if request.stop and outcome != "passed" and name not in request.expected:
                 break
         return RunReport(results=tuple(results), end="finished", cpu_s=self._cost_s)
 
@@ -62,13 +64,13 @@ class World:
         """
         return list(
             dict.fromkeys(
-                ask.files["m.py"].decode().split("\n    ")[2].strip() for ask in self.asked
+                request.files["m.py"].decode().split("\n    ")[2].strip() for request in self.asked
             )
         )
 
 
-def candidate(after: str, nature: Nature = "change", before: str = "return a") -> RankedEdit:
-    edit = Edit(
+def candidate(after: str, nature: Nature = "change", before: str = "return a") -> PatchCandidate:
+    edit = SourceEdit(
         path="m.py",
         start=START,
         end=START + len(before),
@@ -79,7 +81,7 @@ def candidate(after: str, nature: Nature = "change", before: str = "return a") -
         weight=1.0,
         nature=nature,
     )
-    return RankedEdit(score=1.0, edit=edit, source=SOURCE)
+    return PatchCandidate(score=1.0, edit=edit, source=SOURCE)
 
 
 def goal(
@@ -126,12 +128,16 @@ def repaired_by(*good: str) -> Callable[[str, str], str]:
 
 
 def find(
-    world: World, queue: list[RankedEdit], wanted: Goal, paid: Budget | None = None, hosts: int = 1
-) -> PassingEdit | None:
+    world: World,
+    queue: list[PatchCandidate],
+    wanted: Goal,
+    paid: Budget | None = None,
+    hosts: int = 1,
+) -> PlausiblePatch | None:
     return search([world] * hosts, queue, wanted, paid or budget(), ignore)
 
 
-def found_line(found: PassingEdit | None) -> str | None:
+def found_line(found: PlausiblePatch | None) -> str | None:
     return None if found is None else found.candidate.edit.after
 
 
@@ -142,7 +148,7 @@ def test_the_failing_test_decides_before_any_other_runs() -> None:
     world = World(repaired_by("return b"))
     found = find(world, [candidate("return a + 1"), candidate("return b")], goal("t"))
     assert found_line(found) == "return b"
-    assert [(list(ask.tests), ask.warm) for ask in world.asked] == [
+    assert [(list(request.tests), request.warm) for request in world.asked] == [
         (["t"], True),
         (["t"], True),
         (["g"], True),
@@ -160,18 +166,18 @@ def test_what_changes_least_wins_even_if_it_comes_later() -> None:
 def test_what_deletes_or_weakens_comes_last(nature: Nature) -> None:
     """However small it is, and only if nothing else passes."""
     world = World(repaired_by("pass", "return b * 2 - b"))
-    drastic = candidate("pass", nature)
+    severity = candidate("pass", nature)
     assert (
-        found_line(find(world, [drastic, candidate("return b * 2 - b")], goal("t")))
+        found_line(find(world, [severity, candidate("return b * 2 - b")], goal("t")))
         == "return b * 2 - b"
     )
-    assert found_line(find(world, [drastic, candidate("return 7")], goal("t"))) == "pass"
+    assert found_line(find(world, [severity, candidate("return 7")], goal("t"))) == "pass"
 
 
 def test_what_leaves_a_variable_unused_comes_after_what_does_not() -> None:
     source = read_source("m.py", b"def f(a, b):\n    c = a - b\n    return c\n")
     edits = [
-        Edit(
+        SourceEdit(
             path="m.py",
             start=31,
             end=39,
@@ -189,7 +195,7 @@ def test_what_leaves_a_variable_unused_comes_after_what_does_not() -> None:
         )
     )
     found = find(
-        world, [RankedEdit(score=1.0, edit=edit, source=source) for edit in edits], goal("t")
+        world, [PatchCandidate(score=1.0, edit=edit, source=source) for edit in edits], goal("t")
     )
     assert found_line(found) == "return c * 2 - c"
 
@@ -367,7 +373,7 @@ def test_a_trial_gives_a_test_a_multiple_of_what_its_neighbours_need() -> None:
         unsteady=(),
     )
     world = World(lambda _name, _text: "failed")
-    Trial(Goal(primary="f.py::t", group=("f.py::t",), baseline=baseline), least_cpu_s=0.2).judge(
-        world, 0, candidate("return b")
-    )
+    PatchValidator(
+        Goal(primary="f.py::t", group=("f.py::t",), baseline=baseline), least_cpu_s=0.2
+    ).validate(world, 0, candidate("return b"))
     assert world.asked[0].cpu_s == 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from uncaged_repair.results import Frame
-from uncaged_repair.spectrum import grouped, hinted, ochiai
+from uncaged_repair.spectrum import apply_hints, group_tests, ochiai
 
 A, B, C = ("m.py", 1), ("m.py", 2), ("m.py", 3)
 
@@ -23,7 +23,7 @@ def test_lines_that_no_failing_test_runs_are_not_suspicious() -> None:
 
 
 def test_the_deepest_frame_counts_more_than_one_above_it() -> None:
-    found = hinted(
+    found = apply_hints(
         {A: 0.5, B: 0.5, C: 0.5},
         [[Frame(path="m.py", line=1, function="f"), Frame(path="m.py", line=2, function="g")]],
         {},
@@ -33,17 +33,17 @@ def test_the_deepest_frame_counts_more_than_one_above_it() -> None:
 
 
 def test_words_of_the_issue_raise_functions_and_files_that_they_name() -> None:
-    found = hinted({A: 0.5, B: 0.5}, [], {A: "total", B: "other"}, "The total is wrong.")
+    found = apply_hints({A: 0.5, B: 0.5}, [], {A: "total", B: "other"}, "The total is wrong.")
     assert found[A] == 1.0 > found[B]
-    found = hinted({A: 0.5, ("bill.py", 1): 0.5}, [], {}, "see bill.py")
+    found = apply_hints({A: 0.5, ("bill.py", 1): 0.5}, [], {}, "see bill.py")
     assert found["bill.py", 1] == 1.0 > found[A]
 
 
 def test_nothing_suspected_stays_nothing() -> None:
-    assert hinted({}, [], {}, "words") == {}
+    assert apply_hints({}, [], {}, "words") == {}
 
 
 def test_failing_tests_are_grouped_by_what_they_suspect_most() -> None:
     """Tests with a common suspect form one group; the largest group comes first."""
     tops = {"t1": ["m:f"], "t2": ["m:g", "m:f"], "t3": ["m:h"], "t4": []}
-    assert grouped(tops) == [("t1", "t2"), ("t3",), ("t4",)]
+    assert group_tests(tops) == [("t1", "t2"), ("t3",), ("t4",)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from uncaged_repair.server.trace import Lines
+from uncaged_repair.server.trace import LineTracer
 
 TEXT = """\
 class Node:
@@ -41,7 +41,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
     sys.settrace(before)
 
 
-def run(path: Path, lines: Lines) -> Callable[[], object]:
+def run(path: Path, lines: LineTracer) -> Callable[[], object]:
     spec = importlib.util.spec_from_file_location("walking", path)
     assert spec is not None
     assert spec.loader is not None
@@ -62,13 +62,13 @@ def test_the_executed_lines_are_noted(place: Path, types: bool) -> None:
     """By either way of tracing, and nothing else: no line that was not run, no file that is not of
     interest.
     """
-    lines = Lines({str(place): "walking.py"}, types, None)
+    lines = LineTracer({str(place): "walking.py"}, types, None)
     assert run(place, lines)() == 1
     assert lines.report()["lines"] == {"walking.py": [2, 3, 4, 10, 11, 12, 13, 14, 15, 17]}
 
 
 def test_each_start_begins_anew(place: Path) -> None:
-    lines = Lines({str(place): "walking.py"}, False, None)
+    lines = LineTracer({str(place): "walking.py"}, False, None)
     again = run(place, lines)
     assert again() == again()
     first = lines.report()
@@ -77,13 +77,15 @@ def test_each_start_begins_anew(place: Path) -> None:
 
 
 def test_only_lines_that_matter_are_told(place: Path) -> None:
-    lines = Lines({str(place): "walking.py"}, False, {"walking.py": [12, 16, 17], "other.py": [1]})
+    lines = LineTracer(
+        {str(place): "walking.py"}, False, {"walking.py": [12, 16, 17], "other.py": [1]}
+    )
     run(place, lines)()
     assert lines.report() == {"lines": {"walking.py": [12, 17]}}
 
 
 def test_the_types_of_variables_and_attributes_are_noted(place: Path) -> None:
-    lines = Lines({str(place): "walking.py"}, True, None)
+    lines = LineTracer({str(place): "walking.py"}, True, None)
     run(place, lines)()
     report = lines.report()
     held = {(name, line): set(types) for _, line, name, types in report["locals"]}

@@ -8,23 +8,23 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from ..spans import SourceFile, header_lines
-from .calls import arguments, elements, siblings, unwraps, wraps
+from .calls import arguments, elements, siblings, unwrappings, wrappings
 from .conditions import exceptions, extensions
-from .edit import Edit
+from .edit import SourceEdit
+from .edit_site import EditSite, edit_sites
 from .facts import ValueFacts
 from .insertions import imports, insertions
-from .names import attributes, neighbours, stand_ins, unknown_names, variables
+from .names import attributes, neighbours, substitutes, unknown_names, variables
 from .numbers import constants, off_by_one, offsets, slices
 from .operators import arithmetic, assignments, comparisons, logic
-from .scene import Scene, scenes
 from .statements import keywords, moves, removals, results
 
-EXPRESSIONS: tuple[Callable[[Scene, ast.AST], Iterator[Edit]], ...] = (
+EXPRESSIONS: tuple[Callable[[EditSite, ast.AST], Iterator[SourceEdit]], ...] = (
     *(comparisons, arithmetic, assignments, logic, constants, off_by_one, offsets, slices),
-    *(variables, unknown_names, attributes, stand_ins, neighbours),
-    *(arguments, siblings, wraps, unwraps, elements, extensions, exceptions),
+    *(variables, unknown_names, attributes, substitutes, neighbours),
+    *(arguments, siblings, wrappings, unwrappings, elements, extensions, exceptions),
 )
-STATEMENTS: tuple[Callable[[Scene], Iterator[Edit]], ...] = (
+STATEMENTS: tuple[Callable[[EditSite], Iterator[SourceEdit]], ...] = (
     results,
     keywords,
     removals,
@@ -37,20 +37,20 @@ FLOOR = 0.02
 
 def candidates(
     source: SourceFile, suspicion: Mapping[int, float], facts: ValueFacts
-) -> list[tuple[float, Edit]]:
+) -> list[tuple[float, SourceEdit]]:
     """Return the edits of the suspicious lines of *source* with their scores, best first; equal
     text is kept once.
 
     suspicion: line → how suspicious, above 0 and at most 1; lines that are absent are left alone.
     """
-    found: dict[tuple[int, int, str], tuple[float, Edit]] = {}
-    for scene in scenes(source, facts):
-        first, last = header_lines(scene.statement)
+    found: dict[tuple[int, int, str], tuple[float, SourceEdit]] = {}
+    for site in edit_sites(source, facts):
+        first, last = header_lines(site.statement)
         degree = max((suspicion.get(line, 0.0) for line in range(first, last + 1)), default=0.0)
-        handlers = [handler.lineno for handler in getattr(scene.statement, "handlers", [])]
+        handlers = [handler.lineno for handler in getattr(site.statement, "handlers", [])]
         if degree <= 0 and not any(line in suspicion for line in handlers):
             continue
-        for edit in edits_of(scene):
+        for edit in edits_of(site):
             score = max(degree, suspicion.get(edit.line, 0.0)) * edit.weight
             key = (edit.start, edit.end, edit.after)
             if (
@@ -65,10 +65,10 @@ def candidates(
     )
 
 
-def edits_of(scene: Scene) -> Iterator[Edit]:
+def edits_of(site: EditSite) -> Iterator[SourceEdit]:
     """Yield the edits of one statement, unordered and perhaps twice."""
     for generate in STATEMENTS:
-        yield from generate(scene)
-    for node in scene.nodes:
+        yield from generate(site)
+    for node in site.nodes:
         for propose in EXPRESSIONS:
-            yield from propose(scene, node)
+            yield from propose(site, node)

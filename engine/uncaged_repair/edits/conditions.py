@@ -7,39 +7,39 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .edit import Edit
-from .facts import numeric, sequence
-from .scene import Scene
+from .edit import SourceEdit
+from .edit_site import EditSite
+from .facts import may_be_number, may_be_sequence
 
 
-def extensions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """`C` becomes `C or D`, `D or C`, `C and D`, `D and C` with D from the variables in scope and
     the conditions of the function.
     """
     for condition in _conditions(node):
         text = (
-            f"({scene.segment(condition)})"
+            f"({site.segment(condition)})"
             if isinstance(condition, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda)
-            else scene.segment(condition)
+            else site.segment(condition)
         )
-        for rank, (extra, likely) in enumerate(_extras(scene, condition)):
+        for rank, (extra, likely) in enumerate(_further_conditions(site, condition)):
             weight = likely / (1 + 0.06 * rank)
-            either, both = (text, extra), (text, _positive(extra))
-            if _guards(extra, condition):
+            either, both = (text, extra), (text, _conjunct(extra))
+            if _protects(extra, condition):
                 either, both = either[::-1], both[::-1]
-            yield scene.edit(condition, " or ".join(either), "condition extended", weight)
-            yield scene.edit(condition, " and ".join(both), "condition extended", weight * 0.9)
+            yield site.edit(condition, " or ".join(either), "condition extended", weight)
+            yield site.edit(condition, " and ".join(both), "condition extended", weight * 0.9)
 
 
-def exceptions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Catch or raise the exception that the failing test saw or the file names elsewhere."""
-    named = [kind for kind, _ in scene.facts.errors if kind not in ("AssertionError", "Failed")]
-    used = [name for name in _exception_names(scene.source.tree) if name not in named]
+    named = [kind for kind, _ in site.facts.errors if kind not in ("AssertionError", "Failed")]
+    used = [name for name in _exception_names(site.source.tree) if name not in named]
     if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name | ast.Attribute):
-        known = scene.segment(node.type)
+        known = site.segment(node.type)
         for rank, name in enumerate(name for name in (*named, *used) if name != known):
-            yield scene.edit(node.type, f"({known}, {name})", "exception", 0.4 / (1 + 0.3 * rank))
-            yield scene.edit(node.type, name, "exception", 0.35 / (1 + 0.3 * rank))
+            yield site.edit(node.type, f"({known}, {name})", "exception", 0.4 / (1 + 0.3 * rank))
+            yield site.edit(node.type, name, "exception", 0.35 / (1 + 0.3 * rank))
     raised = node.exc if isinstance(node, ast.Raise) else None
     kind = raised.func if isinstance(raised, ast.Call) else raised
     if isinstance(kind, ast.Name):
@@ -56,7 +56,7 @@ def exceptions(scene: Scene, node: ast.AST) -> Iterator[Edit]:
             ]
         )
         for rank, name in enumerate(name for name in others if name != kind.id):
-            yield scene.edit(kind, name, "exception", 0.3 / (1 + 0.3 * rank))
+            yield site.edit(kind, name, "exception", 0.3 / (1 + 0.3 * rank))
 
 
 def _conditions(node: ast.AST) -> Iterator[ast.expr]:
@@ -71,49 +71,47 @@ def _conditions(node: ast.AST) -> Iterator[ast.expr]:
             pass
 
 
-def _extras(scene: Scene, condition: ast.expr) -> list[tuple[str, float]]:
+def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, float]]:
     """Return further conditions, likeliest first, each with a weight; a None in sight makes tests
     for None likely.
     """
-    missing = any("NoneType" in message for _, message in scene.facts.errors)
+    missing = any("NoneType" in message for _, message in site.facts.errors)
     inside = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
     found: list[tuple[str, float]] = []
-    for name in (
-        name for name in scene.names if name not in ("self", "cls") and not name.isupper()
-    ):
-        types, near = scene.names[name], name in inside
+    for name in (name for name in site.names if name not in ("self", "cls") and not name.isupper()):
+        types, near = site.names[name], name in inside
         if missing and (not types or "NoneType" in types):
             found.append((f"{name} is None", 0.6 if near else 0.4))
-        if sequence(types) or types & {"dict", "set"}:
+        if may_be_sequence(types) or types & {"dict", "set"}:
             found.append((f"not {name}", 0.3 if near or types else 0.12))
         elif "bool" in types:
             found += [(name, 0.25), (f"not {name}", 0.25)]
         elif "NoneType" in types:
             found.append((f"{name} is None", 0.25))
-        if types and numeric(types) and "bool" not in types:
+        if types and may_be_number(types) and "bool" not in types:
             found += [
                 (f"{name} == 0", 0.2),
                 (f"{name} < 0", 0.2),
                 (f"{name} > 0", 0.16),
                 (f"{name} == 1", 0.12),
             ]
-    if scene.function is not None:
-        for other in ast.walk(scene.function):
+    if site.function is not None:
+        for other in ast.walk(site.function):
             for used in _conditions(other):
                 parts = used.values if isinstance(used, ast.BoolOp) else [used]
                 found += [
-                    (scene.segment(part), 0.14)
+                    (site.segment(part), 0.14)
                     for part in parts
-                    if part is not condition and len(scene.segment(part)) <= 60
+                    if part is not condition and len(site.segment(part)) <= 60
                 ]
     best: dict[str, float] = {}
     for text, weight in found:
-        if text != scene.segment(condition):
+        if text != site.segment(condition):
             best[text] = max(weight, best.get(text, 0.0))
     return sorted(best.items(), key=lambda item: -item[1])[:24]
 
 
-def _guards(extra: str, condition: ast.expr) -> bool:
+def _protects(extra: str, condition: ast.expr) -> bool:
     """A test for None or emptiness of a variable that the condition goes on to use has to come
     first.
     """
@@ -123,7 +121,7 @@ def _guards(extra: str, condition: ast.expr) -> bool:
     )
 
 
-def _positive(extra: str) -> str:
+def _conjunct(extra: str) -> str:
     """Return what `and` demands where `or` would have let through: the opposite of a test for
     emptiness or None.
     """

@@ -17,7 +17,7 @@ NATURES: Sequence[Nature] = ("change", "weaken", "delete")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class SourceEdit:
     """Replace ``source.data[start:end]``.
 
     line: where suspicion is looked up. weight: how likely such an edit is a fix, above 0 and at

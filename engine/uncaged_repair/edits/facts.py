@@ -81,7 +81,7 @@ class ValueFacts:
     errors: tuple[tuple[str, str], ...] = ()
 
 
-def fit(one: Types, other: Types) -> bool:
+def compatible(one: Types, other: Types) -> bool:
     """Whether a value of the types *other* can replace one of the types *one*; unknown types
     fit.
     """
@@ -91,12 +91,12 @@ def fit(one: Types, other: Types) -> bool:
     return bool(left & NUMBERS and right & NUMBERS)
 
 
-def numeric(types: Types) -> bool:
+def may_be_number(types: Types) -> bool:
     """Say whether a number may be held; what is not known may."""
     return not types or bool(types & NUMBERS)
 
 
-def sequence(types: Types) -> bool:
+def may_be_sequence(types: Types) -> bool:
     """Say whether something that can be sliced may be held; what is not known may."""
     return not types or bool(types & SEQUENCES)
 

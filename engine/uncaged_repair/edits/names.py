@@ -9,57 +9,55 @@ import builtins
 import difflib
 from collections.abc import Iterator
 
-from .edit import Edit
-from .facts import UNKNOWN, Types, fit, numeric
-from .scene import Scene
+from .edit import SourceEdit
+from .edit_site import EditSite
+from .facts import UNKNOWN, Types, compatible, may_be_number
 
 BUILTINS = frozenset(dir(builtins))
 
 
-def variables(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def variables(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another variable of a fitting type; most likely one that was seen to hold the same."""
-    if not isinstance(node, ast.Name) or node.id not in scene.names or _called(scene, node):
+    if not isinstance(node, ast.Name) or node.id not in site.names or _is_called(site, node):
         return
-    types = scene.names[node.id]
+    types = site.names[node.id]
     stored = isinstance(node.ctx, ast.Store)
     place = 0.35 if stored else 0.7
-    for rank, name in enumerate(_ranked(scene, types, but=node.id)):
-        if not stored or (scene.function is not None and name != "self"):
-            yield scene.edit(node, name, "variable", place / (1 + 0.2 * rank))
+    for rank, name in enumerate(_fitting_variables(site, types, but=node.id)):
+        if not stored or (site.function is not None and name != "self"):
+            yield site.edit(node, name, "variable", place / (1 + 0.2 * rank))
     if not stored:
-        for rank, attribute in enumerate(_attributes(scene, types)[:8]):
-            yield scene.edit(node, attribute, "variable", 0.25 / (1 + 0.3 * rank))
+        for rank, attribute in enumerate(_attributes(site, types)[:8]):
+            yield site.edit(node, attribute, "variable", 0.25 / (1 + 0.3 * rank))
 
 
-def unknown_names(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """A name that the failing run could not find: the nearest name that there is, an attribute, or
     the missing import.
     """
     if not isinstance(node, ast.Name) or not any(
         kind in ("NameError", "UnboundLocalError") and f"'{node.id}'" in message
-        for kind, message in scene.facts.errors
+        for kind, message in site.facts.errors
     ):
         return
-    known = [
-        name for name in (*scene.names, *scene.functions, *sorted(BUILTINS)) if name != node.id
-    ]
+    known = [name for name in (*site.names, *site.functions, *sorted(BUILTINS)) if name != node.id]
     for rank, name in enumerate(difflib.get_close_matches(node.id, known, n=6, cutoff=0.5)):
-        yield scene.edit(node, name, "unknown name", 1.0 / (1 + 0.1 * rank))
+        yield site.edit(node, name, "unknown name", 1.0 / (1 + 0.1 * rank))
     for prefix in ("self", "cls"):
-        if prefix in scene.names:
-            yield scene.edit(node, f"{prefix}.{node.id}", "unknown name", 0.95)
+        if prefix in site.names:
+            yield site.edit(node, f"{prefix}.{node.id}", "unknown name", 0.95)
 
 
-def attributes(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another attribute of the same object; the object itself; the same attribute of another
     object.
     """
     if not isinstance(node, ast.Attribute):
         return
-    base, types = scene.operand(node.value), scene.types(node)
-    called = _called(scene, node)
-    known = scene.facts.attributes
-    owners = [kind for kind in scene.types(node.value) if kind in known]
+    base, types = site.operand(node.value), site.types(node)
+    called = _is_called(site, node)
+    known = site.facts.attributes
+    owners = [kind for kind in site.types(node.value) if kind in known]
     found = {
         name: held
         for owner in owners
@@ -67,71 +65,71 @@ def attributes(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         if name != node.attr and not name.startswith("__")
     }
     if not owners:
-        found = {name: UNKNOWN for name in _mentioned(scene, node) if name != node.attr}
+        found = {name: UNKNOWN for name in _used_attributes(site, node) if name != node.attr}
     near = difflib.SequenceMatcher(b=node.attr)
     fitting = [
         name
         for name, held in found.items()
-        if fit(types, held) and ("method" in held) == (called and bool(owners))
+        if compatible(types, held) and ("method" in held) == (called and bool(owners))
     ]
     order = sorted(fitting, key=lambda name: (-_closeness(near, name), name))
     for rank, name in enumerate(order[:10]):
-        yield scene.edit(
+        yield site.edit(
             node, f"{base}.{name}", "attribute", (0.6 if not called else 0.5) / (1 + 0.2 * rank)
         )
     if called or isinstance(node.ctx, ast.Store):
         return
     if isinstance(node.value, ast.Name) and node.value.id != "self":
-        yield scene.edit(node, base, "attribute", 0.2)
-    for rank, name in enumerate(_ranked(scene, types, but="")[:6]):
-        yield scene.edit(node, name, "variable", (0.25 if types else 0.12) / (1 + 0.2 * rank))
+        yield site.edit(node, base, "attribute", 0.2)
+    for rank, name in enumerate(_fitting_variables(site, types, but="")[:6]):
+        yield site.edit(node, name, "variable", (0.25 if types else 0.12) / (1 + 0.2 * rank))
 
 
-def stand_ins(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def substitutes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """A variable in place of a constant, a call, an item or an operation; a constant in place of a
     variable.
     """
     if (
         isinstance(node, ast.Constant)
         and isinstance(node.value, int | float | bool)
-        and _replaceable(scene, node)
+        and _is_replaceable(site, node)
     ):
-        condition = _condition(scene, node)
+        condition = _is_condition(site, node)
         for rank, name in enumerate(
-            _ranked(scene, UNKNOWN if condition else scene.types(node), but="")[:10]
+            _fitting_variables(site, UNKNOWN if condition else site.types(node), but="")[:10]
         ):
-            yield scene.edit(
+            yield site.edit(
                 node, name, "name for constant", (0.5 if condition else 0.3) / (1 + 0.25 * rank)
             )
         if isinstance(node.value, bool):
-            yield from _comparisons_for(scene, node)
+            yield from _comparisons_for(site, node)
     elif isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.IfExp) and isinstance(
         getattr(node, "ctx", ast.Load()), ast.Load
     ):
-        if not _replaceable(scene, node):
+        if not _is_replaceable(site, node):
             return
         inside = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-        for rank, name in enumerate(_ranked(scene, scene.types(node), but="")[:10]):
-            weight = (0.3 if name in inside else 0.25) if scene.types(node) else 0.18
-            yield scene.edit(node, name, "name for expression", weight / (1 + 0.2 * rank))
+        for rank, name in enumerate(_fitting_variables(site, site.types(node), but="")[:10]):
+            weight = (0.3 if name in inside else 0.25) if site.types(node) else 0.18
+            yield site.edit(node, name, "name for expression", weight / (1 + 0.2 * rank))
     elif (
         isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Load)
-        and numeric(scene.types(node))
-        and scene.types(node)
-        and not _called(scene, node)
+        and may_be_number(site.types(node))
+        and site.types(node)
+        and not _is_called(site, node)
     ):
         for rank, text in enumerate(("0", "1", "2", "-1")):
-            yield scene.edit(node, text, "constant for name", 0.16 / (1 + 0.3 * rank))
+            yield site.edit(node, text, "constant for name", 0.16 / (1 + 0.3 * rank))
 
 
-def neighbours(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def neighbours(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another item, attribute or call that the function uses elsewhere."""
     if (
         not isinstance(node, ast.Subscript | ast.Attribute | ast.Call)
-        or scene.function is None
-        or _called(scene, node)
-        or not _replaceable(scene, node)
+        or site.function is None
+        or _is_called(site, node)
+        or not _is_replaceable(site, node)
     ):
         return
     stored = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
@@ -140,20 +138,20 @@ def neighbours(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         if stored or isinstance(node, ast.Subscript | ast.Attribute)
         else (ast.Call,)
     )
-    own, types = scene.segment(node), scene.types(node)
+    own, types = site.segment(node), site.types(node)
     found: dict[str, int] = {}
-    for other in ast.walk(scene.function):
+    for other in ast.walk(site.function):
         if (
             isinstance(other, kinds)
-            and not _called(scene, other)
-            and scene.placed(other)
-            and fit(types, scene.types(other))
+            and not _is_called(site, other)
+            and site.has_own_place(other)
+            and compatible(types, site.types(other))
         ):
-            text = scene.segment(other)
+            text = site.segment(other)
             if text != own and len(text) <= 60 and "\n" not in text:
                 found.setdefault(text, abs(other.lineno - node.lineno))
     for rank, text in enumerate(sorted(found, key=lambda text: (found[text], text))[:12]):
-        yield scene.edit(
+        yield site.edit(
             node,
             text,
             "expression",
@@ -161,60 +159,62 @@ def neighbours(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         )
 
 
-def _comparisons_for(scene: Scene, node: ast.Constant) -> Iterator[Edit]:
+def _comparisons_for(site: EditSite, node: ast.Constant) -> Iterator[SourceEdit]:
     """`return True` where the answer depends on a variable after all."""
-    if not isinstance(scene.source.parents.get(node), ast.Return | ast.Assign):
+    if not isinstance(site.source.parents.get(node), ast.Return | ast.Assign):
         return
-    own = [name for name in scene.names if not name.isupper() and name not in ("self", "cls")]
+    own = [name for name in site.names if not name.isupper() and name not in ("self", "cls")]
     for rank, name in enumerate(own[:10]):
-        types = scene.names[name]
+        types = site.names[name]
         forms = [f"not {name}"] if types else [f"not {name}", f"{name} is None"]
-        if numeric(types) and types != {"bool"}:
+        if may_be_number(types) and types != {"bool"}:
             forms = [f"{name} == 0", f"{name} > 0", f"{name} != 0", f"{name} < 0", *forms]
         for turn, form in enumerate(forms):
-            yield scene.edit(
+            yield site.edit(
                 node, form, "condition for constant", 0.4 / (1 + 0.2 * rank + 0.2 * turn)
             )
 
 
-def _ranked(scene: Scene, types: Types, *, but: str) -> list[str]:
+def _fitting_variables(site: EditSite, types: Types, *, but: str) -> list[str]:
     """Return the variables that fit here: seen with the same type first, then those of unknown
     type.
     """
     fitting = [
         name
-        for name, held in scene.names.items()
-        if name != but and name not in ("self", "cls", "_") and fit(types, held)
+        for name, held in site.names.items()
+        if name != but and name not in ("self", "cls", "_") and compatible(types, held)
     ]
-    text = scene.segment(scene.function) if scene.function is not None and len(fitting) > 12 else ""
+    text = site.segment(site.function) if site.function is not None and len(fitting) > 12 else ""
     return sorted(
         fitting,
         key=lambda name: (
-            not (types & scene.names[name]),
-            not scene.names[name],
+            not (types & site.names[name]),
+            not site.names[name],
             bool(text) and name not in text,
         ),
     )[:16]
 
 
-def _attributes(scene: Scene, types: Types) -> list[str]:
-    if "self" not in scene.names:
+def _attributes(site: EditSite, types: Types) -> list[str]:
+    if "self" not in site.names:
         return []
     found = [
         (f"self.{name}", held)
-        for kind in scene.names["self"]
-        for name, held in scene.facts.attributes.get(kind, {}).items()
+        for kind in site.names["self"]
+        for name, held in site.facts.attributes.get(kind, {}).items()
     ]
-    return [text for text, held in found if held and "method" not in held and fit(types, held)]
+    return [
+        text for text, held in found if held and "method" not in held and compatible(types, held)
+    ]
 
 
-def _mentioned(scene: Scene, node: ast.Attribute) -> list[str]:
+def _used_attributes(site: EditSite, node: ast.Attribute) -> list[str]:
     """Return the attributes that the file uses in the same way: called like methods, or not."""
-    called = _called(scene, node)
+    called = _is_called(site, node)
     used = [
         other
-        for other in ast.walk(scene.source.tree)
-        if isinstance(other, ast.Attribute) and _called(scene, other) == called
+        for other in ast.walk(site.source.tree)
+        if isinstance(other, ast.Attribute) and _is_called(site, other) == called
     ]
     return list(dict.fromkeys(other.attr for other in used))
 
@@ -224,18 +224,18 @@ def _closeness(near: difflib.SequenceMatcher[str], name: str) -> float:
     return near.ratio()
 
 
-def _called(scene: Scene, node: ast.AST) -> bool:
-    above = scene.source.parents.get(node)
+def _is_called(site: EditSite, node: ast.AST) -> bool:
+    above = site.source.parents.get(node)
     return isinstance(above, ast.Call) and above.func is node
 
 
-def _condition(scene: Scene, node: ast.AST) -> bool:
-    above = scene.source.parents.get(node)
+def _is_condition(site: EditSite, node: ast.AST) -> bool:
+    above = site.source.parents.get(node)
     return isinstance(above, ast.If | ast.While | ast.IfExp) and above.test is node
 
 
-def _replaceable(scene: Scene, node: ast.AST) -> bool:
-    above = scene.source.parents.get(node)
+def _is_replaceable(site: EditSite, node: ast.AST) -> bool:
+    above = site.source.parents.get(node)
     return not isinstance(
         above,
         ast.Expr

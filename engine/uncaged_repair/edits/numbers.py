@@ -6,60 +6,60 @@ import ast
 from collections.abc import Iterator
 from typing import TypeVar
 
-from .edit import Edit
-from .facts import numeric, sequence
-from .operators import idle, plain_number
-from .scene import SYMBOLS, Scene
+from .edit import SourceEdit
+from .edit_site import SYMBOLS, EditSite
+from .facts import may_be_number, may_be_sequence
+from .operators import is_neutral, plain_number
 
 Number = TypeVar("Number", int, float)
 
 
-def constants(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another constant of the same kind."""
-    if not isinstance(node, ast.Constant) or _documentation(scene, node):
+    if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
         return
     value = node.value
     if isinstance(value, bool):
-        yield scene.edit(node, str(not value), "constant", 0.7)
+        yield site.edit(node, str(not value), "constant", 0.7)
     elif isinstance(value, int):
-        yield from _integers(scene, node, value)
+        yield from _integers(site, node, value)
     elif isinstance(value, float):
-        yield from _floats(scene, node, value)
+        yield from _floats(site, node, value)
     elif isinstance(value, str):
-        yield from _strings(scene, node, value)
+        yield from _strings(site, node, value)
     elif value is None:
         for rank, text in enumerate(("[]", "{}", "0", "''", "False", "True", "set()", "()")):
-            yield scene.edit(node, text, "constant", 0.3 / (1 + 0.4 * rank))
+            yield site.edit(node, text, "constant", 0.3 / (1 + 0.4 * rank))
 
 
-def _integers(scene: Scene, node: ast.Constant, value: int) -> Iterator[Edit]:
+def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[SourceEdit]:
     """Yield nearby and common numbers in place of *value*, then what often stands for no number."""
     near = [value + 1, value - 1, -value, 0, 1, 2, value * 2, value * 10, value // 10, value + 2]
-    negated = isinstance(scene.source.parents.get(node), ast.UnaryOp)
-    for rank, other in enumerate(_fresh([*near, 60, 100], value)):
-        if (other >= 0 or not negated) and not _idle(scene, node, other):
+    negated = isinstance(site.source.parents.get(node), ast.UnaryOp)
+    for rank, other in enumerate(_distinct([*near, 60, 100], value)):
+        if (other >= 0 or not negated) and not _is_neutral(site, node, other):
             weight = (0.9, 0.85, 0.45, 0.45, 0.4)[rank] if rank < 5 else 0.3 / (rank - 3)
-            yield scene.edit(node, str(other), "constant", weight)
+            yield site.edit(node, str(other), "constant", weight)
     for rank, text in enumerate(("float('inf')", "float('-inf')", "None", "[]", "''")):
-        yield scene.edit(node, text, "constant", 0.12 / (1 + rank))
+        yield site.edit(node, text, "constant", 0.12 / (1 + rank))
 
 
-def _floats(scene: Scene, node: ast.Constant, value: float) -> Iterator[Edit]:
+def _floats(site: EditSite, node: ast.Constant, value: float) -> Iterator[SourceEdit]:
     """Yield other powers of ten, neighbours and common numbers in place of *value*."""
     scaled = [-value, value * 10, value / 10, value * 100, value / 100, value + 1, value - 1]
-    for rank, other in enumerate(_fresh([*scaled, 0.0, 1.0, 2.0, 0.5], value)):
-        yield scene.edit(node, repr(round(other, 12)), "constant", 0.35 / (1 + 0.3 * rank))
+    for rank, other in enumerate(_distinct([*scaled, 0.0, 1.0, 2.0, 0.5], value)):
+        yield site.edit(node, repr(round(other, 12)), "constant", 0.35 / (1 + 0.3 * rank))
 
 
-def off_by_one(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """One more or one less at an index, a bound, a size or a limit."""
     if not isinstance(
         node, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript
     ) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
-    weight = _off_by_one_weight(scene, node)
-    types = scene.types(node)
-    if weight <= 0 or not numeric(types) or types == {"bool"}:
+    weight = _off_by_one_weight(site, node)
+    types = site.types(node)
+    if weight <= 0 or not may_be_number(types) or types == {"bool"}:
         return
     if (
         isinstance(node, ast.BinOp)
@@ -67,90 +67,90 @@ def off_by_one(scene: Scene, node: ast.AST) -> Iterator[Edit]:
         and plain_number(node.right)
     ):
         return  # its constant moves instead
-    text = scene.segment(node)
+    text = site.segment(node)
     for sign in ("+", "-"):
-        yield scene.edit(
+        yield site.edit(
             node,
-            scene.composite(node, f"{text} {sign} 1", sign),
+            site.composite(node, f"{text} {sign} 1", sign),
             "off by one",
             weight if types else weight * 0.7,
         )
 
 
-def offsets(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def offsets(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """A variable added to or taken from a number in an argument, an index or a returned value; a
     square or a double.
     """
     if (
         not isinstance(node, ast.Name | ast.Attribute)
         or not isinstance(node.ctx, ast.Load)
-        or not _value_place(scene, node)
+        or not _is_value(site, node)
     ):
         return
-    types = scene.types(node)
-    if not types or not numeric(types) or types == {"bool"}:
+    types = site.types(node)
+    if not types or not may_be_number(types) or types == {"bool"}:
         return
-    text = scene.segment(node)
+    text = site.segment(node)
     others = [
         name
-        for name, held in scene.names.items()
-        if held and numeric(held) and held != {"bool"} and name != text and not name.isupper()
+        for name, held in site.names.items()
+        if held and may_be_number(held) and held != {"bool"} and name != text and not name.isupper()
     ]
     for rank, other in enumerate(others[:8]):
         for sign, weight in (("-", 0.22), ("+", 0.2), ("*", 0.14)):
-            yield scene.edit(
+            yield site.edit(
                 node,
-                scene.composite(node, f"{text} {sign} {other}", sign),
+                site.composite(node, f"{text} {sign} {other}", sign),
                 "offset",
                 weight / (1 + 0.25 * rank),
             )
     for suffix, weight in (("** 2", 0.2), ("* 2", 0.2), ("// 2", 0.15), ("/ 2", 0.1)):
-        yield scene.edit(
-            node, scene.composite(node, f"{text} {suffix}", suffix.split()[0]), "offset", weight
+        yield site.edit(
+            node, site.composite(node, f"{text} {suffix}", suffix.split()[0]), "offset", weight
         )
 
 
-def slices(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """A bound of a slice moved, added or dropped; a whole sequence where a part is meant, and the
     other way round.
     """
     match node:
         case ast.Subscript(slice=ast.Slice() as bounds, ctx=ast.Load()):
-            yield from _other_bounds(scene, node, bounds)
+            yield from _other_bounds(site, node, bounds)
         case ast.Subscript(slice=ast.Tuple(elts=[first, second])):
-            yield scene.edit_span(
-                scene.source.span(first)[0],
-                scene.source.span(second)[1],
-                f"{scene.segment(second)}, {scene.segment(first)}",
+            yield site.edit_span(
+                site.source.span(first)[0],
+                site.source.span(second)[1],
+                f"{site.segment(second)}, {site.segment(first)}",
                 "index swap",
                 0.6,
             )
         case ast.Subscript(
             value=ast.Subscript(value=ast.expr() as base, slice=inner), slice=outer
         ) if not _sliced(inner, outer):
-            yield scene.edit(
+            yield site.edit(
                 node,
-                f"{scene.operand(base)}[{scene.segment(outer)}][{scene.segment(inner)}]",
+                f"{site.operand(base)}[{site.segment(outer)}][{site.segment(inner)}]",
                 "index swap",
                 0.6,
             )
         case ast.Subscript(value=value, slice=ast.Constant(value=int()), ctx=ast.Load()):
-            yield scene.edit(node, f"{scene.operand(value)}[-1]", "index", 0.5)
+            yield site.edit(node, f"{site.operand(value)}[-1]", "index", 0.5)
         case ast.Subscript(value=value, slice=index, ctx=ast.Load()) if not isinstance(
             index, ast.Constant | ast.Tuple
         ):
-            yield scene.edit(node, f"{scene.operand(value)}[:{scene.segment(index)}]", "slice", 0.1)
-        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _value_place(
-            scene, node
-        ) and _sliceable(scene, node):
-            yield from _parts(scene, node)
+            yield site.edit(node, f"{site.operand(value)}[:{site.segment(index)}]", "slice", 0.1)
+        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _is_value(
+            site, node
+        ) and _is_sliceable(site, node):
+            yield from _parts(site, node)
 
 
-def _other_bounds(scene: Scene, node: ast.Subscript, bounds: ast.Slice) -> Iterator[Edit]:
+def _other_bounds(site: EditSite, node: ast.Subscript, bounds: ast.Slice) -> Iterator[SourceEdit]:
     """Yield the slice with bounds dropped, exchanged, added or replaced, and the whole sequence."""
-    base = scene.operand(node.value)
+    base = site.operand(node.value)
     lower, upper, step = (
-        "" if part is None else scene.segment(part)
+        "" if part is None else site.segment(part)
         for part in (bounds.lower, bounds.upper, bounds.step)
     )
     for low, high, weight in (
@@ -161,36 +161,36 @@ def _other_bounds(scene: Scene, node: ast.Subscript, bounds: ast.Slice) -> Itera
         (lower, "-1", 0.0 if upper else 0.45),
     ):
         if weight and (low, high) != (lower, upper):
-            yield scene.edit(node, f"{base}[{low}:{high}{step and f':{step}'}]", "slice", weight)
-    yield scene.edit(node, base, "slice", 0.3)
+            yield site.edit(node, f"{base}[{low}:{high}{step and f':{step}'}]", "slice", weight)
+    yield site.edit(node, base, "slice", 0.3)
     if not step:
-        yield scene.edit(node, f"{base}[{lower}:{upper}:-1]", "slice", 0.2)
-        for rank, name in enumerate(_counts(scene)[:6]):
+        yield site.edit(node, f"{base}[{lower}:{upper}:-1]", "slice", 0.2)
+        for rank, name in enumerate(_integer_names(site)[:6]):
             weight = 0.2 / (1 + 0.3 * rank)
-            yield scene.edit(node, f"{base}[{lower}:{name}]", "slice", weight)
-            yield scene.edit(node, f"{base}[{name}:{upper}]", "slice", weight)
+            yield site.edit(node, f"{base}[{lower}:{name}]", "slice", weight)
+            yield site.edit(node, f"{base}[{name}:{upper}]", "slice", weight)
 
 
-def _parts(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def _parts(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield slices of a sequence that is used as a whole."""
     named = [
         f"[{form}]"
-        for name in _counts(scene)[:4]
+        for name in _integer_names(site)[:4]
         for form in (f"{name}:", f":{name}", f"{name} + 1:")
     ]
     for rank, part in enumerate(("[1:]", "[:-1]", "[::-1]", "[:]", *named)):
-        yield scene.edit(node, f"{scene.segment(node)}{part}", "slice", 0.35 / (1 + 0.15 * rank))
+        yield site.edit(node, f"{site.segment(node)}{part}", "slice", 0.35 / (1 + 0.15 * rank))
 
 
 def _sliced(*indices: ast.expr) -> bool:
     return any(isinstance(index, ast.Slice) for index in indices)
 
 
-def _quoted(scene: Scene, node: ast.Constant, text: str) -> str:
+def _quoted(site: EditSite, node: ast.Constant, text: str) -> str:
     """Return *text* as a literal with the quotes of the original."""
     literal = repr(text)
     plain = (
-        scene.segment(node).startswith('"')
+        site.segment(node).startswith('"')
         and '"' not in literal
         and "\\" not in literal
         and literal.startswith("'")
@@ -198,9 +198,9 @@ def _quoted(scene: Scene, node: ast.Constant, text: str) -> str:
     return f'"{literal[1:-1]}"' if plain else literal
 
 
-def _strings(scene: Scene, node: ast.Constant, value: str) -> Iterator[Edit]:
+def _strings(site: EditSite, node: ast.Constant, value: str) -> Iterator[SourceEdit]:
     near = sorted(
-        (word for word in scene.words if word != value),
+        (word for word in site.words if word != value),
         key=lambda word: (abs(len(word) - len(value)), word),
     )
     weight = 0.3 if value else 0.2
@@ -210,7 +210,7 @@ def _strings(scene: Scene, node: ast.Constant, value: str) -> Iterator[Edit]:
             *(text for text in ("", " ", ", ", "\n") if text != value and text not in near[:10]),
         ]
     ):
-        yield scene.edit(node, _quoted(scene, node, word), "constant", weight / (1 + 0.3 * rank))
+        yield site.edit(node, _quoted(site, node, word), "constant", weight / (1 + 0.3 * rank))
     for text in (
         value.upper(),
         value.lower(),
@@ -220,31 +220,31 @@ def _strings(scene: Scene, node: ast.Constant, value: str) -> Iterator[Edit]:
         value.title(),
     ):
         if text != value and text.strip():
-            yield scene.edit(node, _quoted(scene, node, text), "constant", 0.06)
+            yield site.edit(node, _quoted(site, node, text), "constant", 0.06)
 
 
-def _idle(scene: Scene, node: ast.Constant, value: int) -> bool:
-    above = scene.source.parents.get(node)
+def _is_neutral(site: EditSite, node: ast.Constant, value: int) -> bool:
+    above = site.source.parents.get(node)
     if not isinstance(above, ast.BinOp):
         return False
     there = ast.Constant(value=value)
-    return idle(
+    return is_neutral(
         there if above.left is node else None,
         SYMBOLS[type(above.op)],
         there if above.right is node else None,
     )
 
 
-def _documentation(scene: Scene, node: ast.Constant) -> bool:
-    return isinstance(scene.source.parents.get(node), ast.Expr)
+def _is_bare_constant(site: EditSite, node: ast.Constant) -> bool:
+    return isinstance(site.source.parents.get(node), ast.Expr)
 
 
-def _fresh(values: list[Number], known: Number) -> list[Number]:
+def _distinct(values: list[Number], known: Number) -> list[Number]:
     return [value for value in dict.fromkeys(values) if value != known]
 
 
-def _off_by_one_weight(scene: Scene, node: ast.AST) -> float:
-    above = scene.source.parents.get(node)
+def _off_by_one_weight(site: EditSite, node: ast.AST) -> float:
+    above = site.source.parents.get(node)
     match above:
         case ast.Call(func=ast.Name(id="range"), args=arguments):
             return 0.9 if arguments and arguments[-1] is node else 0.7
@@ -252,7 +252,7 @@ def _off_by_one_weight(scene: Scene, node: ast.AST) -> float:
             return 0.75
         case ast.Subscript(slice=index) if index is node:
             return 0.6
-        case ast.Tuple() if isinstance(scene.source.parents.get(above), ast.Subscript):
+        case ast.Tuple() if isinstance(site.source.parents.get(above), ast.Subscript):
             return 0.5
         case ast.Compare():
             return 0.35
@@ -267,8 +267,8 @@ def _off_by_one_weight(scene: Scene, node: ast.AST) -> float:
     return 0.0
 
 
-def _value_place(scene: Scene, node: ast.AST) -> bool:
-    above = scene.source.parents.get(node)
+def _is_value(site: EditSite, node: ast.AST) -> bool:
+    above = site.source.parents.get(node)
     if isinstance(above, ast.Call):
         return above.func is not node
     if isinstance(above, ast.Subscript):
@@ -288,11 +288,13 @@ def _value_place(scene: Scene, node: ast.AST) -> bool:
     )
 
 
-def _sliceable(scene: Scene, node: ast.AST) -> bool:
-    types = scene.types(node)
-    above = scene.source.parents.get(node)
-    return sequence(types) and (bool(types) or isinstance(above, ast.For | ast.comprehension))
+def _is_sliceable(site: EditSite, node: ast.AST) -> bool:
+    types = site.types(node)
+    above = site.source.parents.get(node)
+    return may_be_sequence(types) and (
+        bool(types) or isinstance(above, ast.For | ast.comprehension)
+    )
 
 
-def _counts(scene: Scene) -> list[str]:
-    return [name for name, types in scene.names.items() if "int" in types and "bool" not in types]
+def _integer_names(site: EditSite) -> list[str]:
+    return [name for name, types in site.names.items() if "int" in types and "bool" not in types]

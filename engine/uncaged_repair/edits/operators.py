@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from .edit import Edit
-from .facts import numeric
-from .scene import ATOM, SYMBOLS, Scene
+from .edit import SourceEdit
+from .edit_site import ATOM, SYMBOLS, EditSite
+from .facts import may_be_number
 
 COMPARISONS: Mapping[str, Mapping[str, float]] = {
     "<": {"<=": 1.0, ">": 0.6, ">=": 0.5, "!=": 0.35, "==": 0.3},
@@ -40,7 +40,7 @@ ARITHMETIC: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def comparisons(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def comparisons(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another comparison; the boundary moved by one where a number is compared; the two sides
     exchanged.
     """
@@ -49,118 +49,120 @@ def comparisons(scene: Scene, node: ast.AST) -> Iterator[Edit]:
     sides = [node.left, *node.comparators]
     for index, operator in enumerate(node.ops):
         left, right, symbol = sides[index], sides[index + 1], SYMBOLS[type(operator)]
-        where = _find(scene, left, right, symbol)
+        where = _operator_span(site, left, right, symbol)
         if where is None:
             continue
         for other, weight in COMPARISONS[symbol].items():
-            yield scene.edit_span(*where, other, "comparison", weight)
+            yield site.edit_span(*where, other, "comparison", weight)
         if (
             len(node.ops) == 1
             and symbol in ("==", "<", "<=", ">", ">=", "!=")
             and isinstance(right, ast.Constant)
             and type(right.value) is int
         ):
-            yield from _boundary(scene, where[0], scene.source.span(right)[1], symbol, right.value)
+            yield from _boundary(site, where[0], site.source.span(right)[1], symbol, right.value)
     if len(sides) == 2 and isinstance(node.ops[0], ast.In | ast.NotIn):
-        yield scene.edit(
+        yield site.edit(
             node,
-            f"{scene.segment(sides[1])} {SYMBOLS[type(node.ops[0])]} {scene.segment(sides[0])}",
+            f"{site.segment(sides[1])} {SYMBOLS[type(node.ops[0])]} {site.segment(sides[0])}",
             "operand swap",
             0.3,
         )
 
 
-def arithmetic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def arithmetic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another operator between two values; the values exchanged; one of them alone; a sign
     turned.
     """
     match node:
-        case ast.BinOp(left=left, op=operator, right=right) as operation if scene.types(left) != {
+        case ast.BinOp(left=left, op=operator, right=right) as operation if site.types(left) != {
             "str"
         } or not isinstance(operator, ast.Mod):
             symbol = SYMBOLS[type(operator)]
-            plain = numeric(scene.types(left)) and numeric(scene.types(right))
-            where = _find(scene, left, right, symbol)
+            plain = may_be_number(site.types(left)) and may_be_number(site.types(right))
+            where = _operator_span(site, left, right, symbol)
             for other, weight in ARITHMETIC[symbol].items() if where is not None else ():
-                if where is not None and not idle(left, other, right):
-                    yield scene.edit_span(
+                if where is not None and not is_neutral(left, other, right):
+                    yield site.edit_span(
                         *where, other, "operator", weight if plain else weight * 0.3
                     )
             if not (plain_number(left) and plain_number(right)):
-                yield from _rearranged(scene, operation, symbol)
+                yield from _rearranged(site, operation, symbol)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield scene.edit(node, scene.segment(operand), "sign", 0.5)
+            yield site.edit(node, site.segment(operand), "sign", 0.5)
         case ast.Name(ctx=ast.Load()) | ast.Call() if (
-            scene.types(node) and numeric(scene.types(node)) and "bool" not in scene.types(node)
+            site.types(node) and may_be_number(site.types(node)) and "bool" not in site.types(node)
         ):
-            yield scene.edit(
-                node, scene.composite(node, f"-{scene.segment(node)}", "sign"), "sign", 0.15
+            yield site.edit(
+                node, site.composite(node, f"-{site.segment(node)}", "sign"), "sign", 0.15
             )
 
 
-def assignments(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def assignments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Another operator in `+=` and the like; `=` for `+=`, `+=` for `=`."""
     match node:
         case ast.AugAssign(target=target, op=operator, value=value):
             symbol = SYMBOLS[type(operator)]
-            if (where := _find(scene, target, value, symbol + "=")) is not None:
+            if (where := _operator_span(site, target, value, symbol + "=")) is not None:
                 for other, weight in ARITHMETIC[symbol].items():
-                    yield scene.edit_span(*where, other + "=", "operator", weight)
-                yield scene.edit_span(*where, "=", "operator", 0.4)
+                    yield site.edit_span(*where, other + "=", "operator", weight)
+                yield site.edit_span(*where, "=", "operator", 0.4)
         case ast.Assign(
             targets=[ast.Name() | ast.Subscript() | ast.Attribute() as target], value=value
-        ) if scene.function is not None:
-            if (where := _find(scene, target, value, "=")) is not None:
+        ) if site.function is not None:
+            if (where := _operator_span(site, target, value, "=")) is not None:
                 for symbol, weight in (("+", 0.4), ("-", 0.2), ("*", 0.1), ("|", 0.05)):
-                    if not idle(None, symbol, value):
-                        yield scene.edit_span(*where, symbol + "=", "operator", weight)
+                    if not is_neutral(None, symbol, value):
+                        yield site.edit_span(*where, symbol + "=", "operator", weight)
 
 
-def _rearranged(scene: Scene, node: ast.BinOp, symbol: str) -> Iterator[Edit]:
+def _rearranged(site: EditSite, node: ast.BinOp, symbol: str) -> Iterator[SourceEdit]:
     # that would change nothing
     if not (symbol in ("+", "*", "&", "|", "^") and plain_number(node.left, node.right)):
-        swapped = f"{_beside(scene, node.right)} {symbol} {_beside(scene, node.left)}"
-        yield scene.edit(node, swapped, "operand swap", 0.35 if symbol == "*" else 0.6)
+        swapped = (
+            f"{_with_parentheses(site, node.right)} {symbol} {_with_parentheses(site, node.left)}"
+        )
+        yield site.edit(node, swapped, "operand swap", 0.35 if symbol == "*" else 0.6)
     for operand in (node.left, node.right):
         start, end = (
-            scene.wrapped_span(node) if isinstance(operand, ATOM) else scene.source.span(node)
+            site.wrapped_span(node) if isinstance(operand, ATOM) else site.source.span(node)
         )
-        yield scene.edit_span(
-            start, end, _beside(scene, operand), "operand alone", 0.3, line=node.lineno
+        yield site.edit_span(
+            start, end, _with_parentheses(site, operand), "operand alone", 0.3, line=node.lineno
         )
 
 
-def logic(scene: Scene, node: ast.AST) -> Iterator[Edit]:
+def logic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """`and` for `or`; a condition negated, or no longer; one condition dropped."""
     match node:
         case ast.BoolOp(op=operator, values=values):
             symbol = SYMBOLS[type(operator)]
-            gaps = [_find(scene, left, right, symbol) for left, right in pairwise(values)]
+            gaps = [_operator_span(site, left, right, symbol) for left, right in pairwise(values)]
             for where in gaps:
                 if where is not None:
-                    yield scene.edit_span(*where, "or" if symbol == "and" else "and", "logic", 0.8)
+                    yield site.edit_span(*where, "or" if symbol == "and" else "and", "logic", 0.8)
             for index in range(len(values)):
                 kept = f" {symbol} ".join(
-                    _beside(scene, value) for at, value in enumerate(values) if at != index
+                    _with_parentheses(site, value) for at, value in enumerate(values) if at != index
                 )
-                yield scene.edit(node, kept, "condition dropped", 0.3, "weaken")
+                yield site.edit(node, kept, "condition dropped", 0.3, "weaken")
             for value in values:
-                yield from _negated(scene, value, 0.5)
+                yield from _negated(site, value, 0.5)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield scene.edit(node, scene.segment(operand), "negation", 0.8)
+            yield site.edit(node, site.segment(operand), "negation", 0.8)
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            yield from _negated(scene, test, 0.7)
+            yield from _negated(site, test, 0.7)
         case ast.comprehension(ifs=conditions):
             for condition in conditions:
-                yield from _negated(scene, condition, 0.7)
-        case ast.Return(value=ast.expr() as value) if "bool" in scene.types(
+                yield from _negated(site, condition, 0.7)
+        case ast.Return(value=ast.expr() as value) if "bool" in site.types(
             value
         ) and not isinstance(value, ast.Constant):
-            yield from _negated(scene, value, 0.6)
+            yield from _negated(site, value, 0.6)
     if isinstance(node, ast.IfExp):
-        yield scene.edit(
+        yield site.edit(
             node,
-            f"{_beside(scene, node.orelse)} if {scene.segment(node.test)} else {_beside(scene, node.body)}",
+            f"{_with_parentheses(site, node.orelse)} if {site.segment(node.test)} else {_with_parentheses(site, node.body)}",
             "branch swap",
             0.5,
         )
@@ -173,7 +175,7 @@ def plain_number(*nodes: ast.AST) -> bool:
     )
 
 
-def idle(left: ast.AST | None, symbol: str, right: ast.AST | None) -> bool:
+def is_neutral(left: ast.AST | None, symbol: str, right: ast.AST | None) -> bool:
     """Say whether the operation is one of its operands, such as `x - 0` and `1 * x`: another
     generator writes that operand alone.
     """
@@ -196,7 +198,9 @@ def idle(left: ast.AST | None, symbol: str, right: ast.AST | None) -> bool:
     )
 
 
-def _boundary(scene: Scene, start: int, end: int, symbol: str, value: int) -> Iterator[Edit]:
+def _boundary(
+    site: EditSite, start: int, end: int, symbol: str, value: int
+) -> Iterator[SourceEdit]:
     pairs = {
         "==": (
             ("<=", value + 1),
@@ -212,35 +216,37 @@ def _boundary(scene: Scene, start: int, end: int, symbol: str, value: int) -> It
         ">=": ((">", value + 1), ("==", value - 1)),
     }
     for rank, (other, moved) in enumerate(pairs[symbol]):
-        yield scene.edit_span(start, end, f"{other} {moved}", "boundary", 0.35 / (1 + 0.3 * rank))
+        yield site.edit_span(start, end, f"{other} {moved}", "boundary", 0.35 / (1 + 0.3 * rank))
 
 
-def _negated(scene: Scene, condition: ast.expr, weight: float) -> Iterator[Edit]:
+def _negated(site: EditSite, condition: ast.expr, weight: float) -> Iterator[SourceEdit]:
     """Negate *condition* as a person would write it; a comparison that has an opposite is left to
     `comparisons`.
     """
     if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
         return
-    text = scene.segment(condition)
+    text = site.segment(condition)
     if isinstance(condition, ast.Compare | ast.BoolOp | ast.IfExp | ast.NamedExpr):
-        yield scene.edit(condition, f"not ({text})", "negation", weight * 0.5)
+        yield site.edit(condition, f"not ({text})", "negation", weight * 0.5)
     else:
-        yield scene.edit(condition, f"not {text}", "negation", weight)
+        yield site.edit(condition, f"not {text}", "negation", weight)
 
 
-def _beside(scene: Scene, node: ast.expr) -> str:
+def _with_parentheses(site: EditSite, node: ast.expr) -> str:
     """Return *node*'s text with the parentheses that it has in the file."""
-    return scene.source.text(*scene.wrapped_span(node))
+    return site.source.text(*site.wrapped_span(node))
 
 
-def _find(scene: Scene, left: ast.AST, right: ast.AST, symbol: str) -> tuple[int, int] | None:
+def _operator_span(
+    site: EditSite, left: ast.AST, right: ast.AST, symbol: str
+) -> tuple[int, int] | None:
     """Return the span of the operator *symbol* between two operands."""
-    start, end = scene.source.span(left)[1], scene.source.span(right)[0]
+    start, end = site.source.span(left)[1], site.source.span(right)[0]
     pattern = r"\s+".join(re.escape(word) for word in symbol.split())
     gap = re.sub(
         r"#[^\n\r]*",
         lambda comment: " " * len(comment.group().encode()),
-        scene.source.text(start, end),
+        site.source.text(start, end),
     )
     found = list(re.finditer(pattern, gap))
     if len(found) != 1:

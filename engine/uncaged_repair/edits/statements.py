@@ -8,8 +8,8 @@ import ast
 from collections.abc import Iterator
 
 from ..spans import blocks
-from .edit import Edit
-from .scene import Function, Scene
+from .edit import SourceEdit
+from .edit_site import EditSite, Function
 
 SIMPLE = (
     ast.Assign
@@ -25,78 +25,78 @@ SIMPLE = (
 )
 
 
-def results(scene: Scene) -> Iterator[Edit]:
+def results(site: EditSite) -> Iterator[SourceEdit]:
     """A result that is thrown away is returned or assigned; what is returned has something
     added.
     """
-    names = [name for name in scene.names if name not in ("self", "cls")][:10]
-    match scene.statement:
+    names = [name for name in site.names if name not in ("self", "cls")][:10]
+    match site.statement:
         case ast.Expr(value=ast.Constant() | ast.Yield() | ast.YieldFrom()):
             return
-        case ast.Expr(value=value) as statement if scene.function is not None:
-            yield scene.edit(statement, f"return {scene.segment(value)}", "return added", 0.5)
-            yield from _assigned(scene, value)
+        case ast.Expr(value=value) as statement if site.function is not None:
+            yield site.edit(statement, f"return {site.segment(value)}", "return added", 0.5)
+            yield from _assigned(site, value)
         case ast.Return(value=ast.expr() as value) as statement:
-            start = scene.source.span(statement)[0]
-            yield scene.edit_span(start, start + len("return"), "yield", "yield", 0.1)
+            start = site.source.span(statement)[0]
+            yield site.edit_span(start, start + len("return"), "yield", "yield", 0.1)
             for rank, name in enumerate(names):
-                likely = scene.names[name] & {"list", "str", "int", "float", "tuple"}
-                yield scene.edit(
+                likely = site.names[name] & {"list", "str", "int", "float", "tuple"}
+                yield site.edit(
                     value,
-                    f"{name} + {scene.segment(value)}",
+                    f"{name} + {site.segment(value)}",
                     "operand added",
                     (0.25 if likely else 0.1) / (1 + 0.2 * rank),
                 )
         case ast.Return(value=None) as statement:
             for rank, name in enumerate(names):
-                yield scene.edit(
+                yield site.edit(
                     statement, f"return {name}", "return added", 0.35 / (1 + 0.2 * rank)
                 )
         case _:
             pass
 
 
-def keywords(scene: Scene) -> Iterator[Edit]:
+def keywords(site: EditSite) -> Iterator[SourceEdit]:
     """`if` for `elif` and `while`, `break` for `continue`, and the other way round."""
-    start = scene.source.span(scene.statement)[0]
-    match scene.statement:
-        case ast.If() if scene.source.data[start:].startswith(b"elif"):
-            yield scene.edit_span(start, start + len("elif"), "if", "branch", 0.4)
+    start = site.source.span(site.statement)[0]
+    match site.statement:
+        case ast.If() if site.source.data[start:].startswith(b"elif"):
+            yield site.edit_span(start, start + len("elif"), "if", "branch", 0.4)
         case ast.If() as statement:
-            yield scene.edit_span(start, start + len("if"), "while", "loop", 0.3)
-            if isinstance(_before(scene, statement), ast.If) and scene.function is not None:
-                yield scene.edit_span(start, start + len("if"), "elif", "branch", 0.4)
+            yield site.edit_span(start, start + len("if"), "while", "loop", 0.3)
+            if isinstance(_previous(site, statement), ast.If) and site.function is not None:
+                yield site.edit_span(start, start + len("if"), "elif", "branch", 0.4)
         case ast.While(orelse=[]):
-            yield scene.edit_span(start, start + len("while"), "if", "loop", 0.3)
+            yield site.edit_span(start, start + len("while"), "if", "loop", 0.3)
         case ast.Break() as statement:
-            yield scene.edit(statement, "continue", "jump", 0.6)
+            yield site.edit(statement, "continue", "jump", 0.6)
         case ast.Continue() as statement:
-            yield scene.edit(statement, "break", "jump", 0.6)
+            yield site.edit(statement, "break", "jump", 0.6)
         case _:
             pass
 
 
-def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
+def _assigned(site: EditSite, value: ast.expr) -> Iterator[SourceEdit]:
     match value:
         case ast.Call(func=ast.Attribute(value=owner), args=arguments):
-            base, plain = scene.segment(owner), isinstance(owner, ast.Name)
-            yield scene.edit(
-                scene.statement,
-                f"{base} = {scene.segment(value)}",
+            base, plain = site.segment(owner), isinstance(owner, ast.Name)
+            yield site.edit(
+                site.statement,
+                f"{base} = {site.segment(value)}",
                 "result assigned",
                 0.4 if plain else 0.2,
             )
             if len(arguments) == 1:
-                yield scene.edit(
-                    scene.statement,
-                    f"{base} = {scene.segment(arguments[0])}",
+                yield site.edit(
+                    site.statement,
+                    f"{base} = {site.segment(arguments[0])}",
                     "result assigned",
                     0.25,
                 )
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-            yield scene.edit(
-                scene.statement,
-                f"{scene.segment(left)} = {scene.segment(right)}",
+            yield site.edit(
+                site.statement,
+                f"{site.segment(left)} = {site.segment(right)}",
                 "result assigned",
                 0.7,
             )
@@ -104,44 +104,44 @@ def _assigned(scene: Scene, value: ast.expr) -> Iterator[Edit]:
             pass
 
 
-def removals(scene: Scene) -> Iterator[Edit]:
+def removals(site: EditSite) -> Iterator[SourceEdit]:
     """The statement left out."""
-    statement = scene.statement
-    here, block = whole_lines(scene, statement), block_of(scene, statement)
+    statement = site.statement
+    here, block = line_span(site, statement), block_of(site, statement)
     kept = (
         ast.Import | ast.ImportFrom | ast.Pass | Function | ast.ClassDef | ast.Global | ast.Nonlocal
     )
-    if here is None or block is None or isinstance(statement, kept) or documentation(statement):
+    if here is None or block is None or isinstance(statement, kept) or is_bare_constant(statement):
         return
     weight = 0.35 if isinstance(statement, SIMPLE) else 0.15
     if len(block) > 1:
-        yield scene.edit_span(
+        yield site.edit_span(
             *here, "", "statement removed", weight, nature="delete", line=statement.lineno
         )
     else:
-        yield scene.edit(statement, "pass", "statement removed", weight, nature="delete")
+        yield site.edit(statement, "pass", "statement removed", weight, nature="delete")
 
 
-def moves(scene: Scene) -> Iterator[Edit]:
+def moves(site: EditSite) -> Iterator[SourceEdit]:
     """The statement before the one above it; out of its block; into the block above it."""
-    statement = scene.statement
-    here = whole_lines(scene, statement)
-    block = block_of(scene, statement)
+    statement = site.statement
+    here = line_span(site, statement)
+    block = block_of(site, statement)
     if here is None or block is None or isinstance(statement, Function | ast.ClassDef):
         return
-    source, index = scene.source, block.index(statement)
+    source, index = site.source, block.index(statement)
     text = source.text(*here)
     if (
         index
-        and (above := whole_lines(scene, block[index - 1])) is not None
+        and (above := line_span(site, block[index - 1])) is not None
         and not isinstance(block[index - 1], Function | ast.ClassDef | ast.Import | ast.ImportFrom)
     ):
         between = source.text(above[1], here[0])
-        if not documentation(block[index - 1]):
-            yield scene.edit_span(
+        if not is_bare_constant(block[index - 1]):
+            yield site.edit_span(
                 above[0],
                 here[1],
-                _ended(text, source.newline) + between + source.text(*above),
+                _with_line_end(text, source.newline) + between + source.text(*above),
                 "statement order",
                 0.4,
             )
@@ -149,10 +149,8 @@ def moves(scene: Scene) -> Iterator[Edit]:
         if inner and isinstance(
             block[index - 1], ast.For | ast.While | ast.If | ast.With | ast.Try
         ):
-            deeper = _reindented(
-                scene, here, source.indent(statement), source.indent(inner[-1][-1])
-            )
-            yield scene.edit_span(*here, deeper, "indentation", 0.35)
+            deeper = _reindented(site, here, source.indent(statement), source.indent(inner[-1][-1]))
+            yield site.edit_span(*here, deeper, "indentation", 0.35)
     holder = source.parents.get(statement)
     holder = (
         source.parents.get(holder)
@@ -167,19 +165,19 @@ def moves(scene: Scene) -> Iterator[Edit]:
         .lstrip()
         .startswith((b"else", b"elif", b"except", b"finally"))
     ):
-        yield scene.edit_span(
+        yield site.edit_span(
             *here,
-            _reindented(scene, here, source.indent(statement), source.indent(holder)),
+            _reindented(site, here, source.indent(statement), source.indent(holder)),
             "indentation",
             0.6,
         )
 
 
-def whole_lines(scene: Scene, statement: ast.stmt) -> tuple[int, int] | None:
+def line_span(site: EditSite, statement: ast.stmt) -> tuple[int, int] | None:
     """Return the span of *statement*'s lines with their ends; None when it shares a line with
     something else.
     """
-    source = scene.source
+    source = site.source
     start, end = source.span(statement)
     decorators = getattr(statement, "decorator_list", [])
     first = min([statement.lineno, *(node.lineno for node in decorators)])
@@ -193,38 +191,38 @@ def whole_lines(scene: Scene, statement: ast.stmt) -> tuple[int, int] | None:
     return low, high
 
 
-def block_of(scene: Scene, statement: ast.stmt) -> list[ast.stmt] | None:
+def block_of(site: EditSite, statement: ast.stmt) -> list[ast.stmt] | None:
     """Return the list of statements that contains *statement*."""
-    above = scene.source.parents.get(statement)
+    above = site.source.parents.get(statement)
     if above is None:
         return None
     found = [block for block in blocks(above) if statement in block]
     return found[0] if found else None
 
 
-def _before(scene: Scene, statement: ast.stmt) -> ast.stmt | None:
-    block = block_of(scene, statement)
+def _previous(site: EditSite, statement: ast.stmt) -> ast.stmt | None:
+    block = block_of(site, statement)
     index = block.index(statement) if block else 0
     return block[index - 1] if block and index else None
 
 
-def documentation(statement: ast.stmt) -> bool:
+def is_bare_constant(statement: ast.stmt) -> bool:
     """Say whether *statement* is a text or another constant by itself."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _ended(text: str, newline: str) -> str:
+def _with_line_end(text: str, newline: str) -> str:
     return text if text.endswith(("\n", "\r")) else text + newline
 
 
-def _reindented(scene: Scene, span: tuple[int, int], old: str, new: str) -> str:
+def _reindented(site: EditSite, span: tuple[int, int], old: str, new: str) -> str:
     """Return the lines of *span* with *new* for their *old* beginning; lines inside a string keep
     theirs.
     """
-    source = scene.source
+    source = site.source
     inside = {
         line
-        for node in ast.walk(scene.statement)
+        for node in ast.walk(site.statement)
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None
         for line in range(node.lineno + 1, node.end_lineno + 1)
     }

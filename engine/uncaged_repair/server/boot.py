@@ -17,24 +17,24 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .forks import Fork, reap
+from .cleanup import ScratchTree
+from .forks import ForkedChild, reap
 from .gather import few_names, gather, map_paths
-from .runs import Run, run_each
-from .tidy import Tree
-from .warm import Warm
-from .wire import Message, Reader, send
+from .runs import ForkedRun, run_each
+from .warm import WarmProcess
+from .wire import Message, MessageReader, send
 from .with_pytest import version
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from .outcome import Bench
+    from .outcome import Supervisor
 
 WARM_SLACK_S = 60.0
 """How much longer than its tests may take a warm child may stay silent."""
 
 
-class Server:
+class CommandServer:
     """settings: root, cwd, pristine, empty (directories), sources (paths in the repository),
     origins (path → path here), paths (for imports), arguments, options, runner, memory_bytes.
     """
@@ -43,7 +43,7 @@ class Server:
         self._settings, self._commands, self._answers = settings, commands, answers
         self._root = Path(settings["root"])
         self._sources = {str(self._root / path): path for path in settings["sources"]}
-        self._warm: Fork | None = None
+        self._warm: ForkedChild | None = None
 
     def serve(self) -> None:
         """Say what is here, then answer until the other side closes."""
@@ -53,37 +53,37 @@ class Server:
         found = version() if settings["runner"] == "pytest" else None
         if settings["runner"] == "pytest" and found is None:
             settings["runner"] = "unittest"
-        self._tell(
+        self._emit(
             {"ready": sys.version.split()[0], "runner": settings["runner"], "version": found or ""}
         )
-        tree = Tree(
+        tree = ScratchTree(
             self._root, Path(settings["pristine"]), [Path(path) for path in settings["empty"]]
         )
-        reader = Reader(self._commands)
+        reader = MessageReader(self._commands)
         while not reader.ended:
-            for order in reader.take():
+            for command in reader.take():
                 started = time.monotonic()
-                end = self._answer(order)
+                end = self._answer(command)
                 tree.restore(
                     time.monotonic() - started,
-                    force=order["do"] == "collect" or bool(order.get("tidy")),
+                    force=command["do"] == "collect" or bool(command.get("tidy")),
                 )
-                self._tell(end)
+                self._emit(end)
 
-    def _tell(self, message: Message) -> None:
+    def _emit(self, message: Message) -> None:
         send(self._answers, message)
 
-    def _answer(self, order: Message) -> Message:
-        changed = {path: base64.b64decode(data) for path, data in order.get("files", {}).items()}
+    def _answer(self, command: Message) -> Message:
+        changed = {path: base64.b64decode(data) for path, data in command.get("files", {}).items()}
         original = {path: (self._root / path).read_bytes() for path in changed}
         times = {path: (self._root / path).stat().st_mtime_ns for path in changed}
         for path, data in changed.items():
             (self._root / path).write_bytes(data)
         try:
             return (
-                self._collect(order)
-                if order["do"] == "collect"
-                else self._run(order, changed, original)
+                self._collect(command)
+                if command["do"] == "collect"
+                else self._run(command, changed, original)
             )
         finally:
             for path, data in original.items():
@@ -94,12 +94,12 @@ class Server:
             if self._warm is None:
                 reap()
 
-    def _collect(self, order: Message) -> Message:
+    def _collect(self, command: Message) -> Message:
         """Start the warm child anew and return what it found."""
-        self._cool()
+        self._end_warm()
         keep = (self._commands, self._answers)
-        self._warm = Fork(
-            lambda commands, answers: Warm(
+        self._warm = ForkedChild(
+            lambda commands, answers: WarmProcess(
                 self._settings, self._sources, commands, answers
             ).serve(),
             self._settings["memory_bytes"],
@@ -107,34 +107,38 @@ class Server:
         )
         messages: list[Message] = []
         way = self._warm.follow(
-            messages.append, order["total_s"], time.monotonic() + order["total_s"]
+            messages.append, command["total_s"], time.monotonic() + command["total_s"]
         )
         if way != "finished":
-            self._cool()
+            self._end_warm()
             return {"end": way}
         return messages[-1]
 
     def _run(
-        self, order: Message, changed: dict[str, bytes], original: dict[str, bytes]
+        self, command: Message, changed: dict[str, bytes], original: dict[str, bytes]
     ) -> Message:
         spent_s = 0.0
-        if order["mode"] == "warm" and self._warm is not None:
-            end = self._ask_warm(self._warm, order, changed, original)
+        if command["mode"] == "warm" and self._warm is not None:
+            end = self._run_warm(self._warm, command, changed, original)
             if end["end"] != "cold":
                 return end
             spent_s = end.get("cpu_s", 0.0)
-        run = Run(
-            order,
+        run = ForkedRun(
+            command,
             self._settings["memory_bytes"],
-            self._fresh(order),
-            self._tell,
+            self._fresh_import(command),
+            self._emit,
             (self._commands, self._answers),
         )
-        end = run.go()
+        end = run.run()
         return {**end, "cpu_s": spent_s + run.cpu_s}
 
-    def _ask_warm(
-        self, warm: Fork, order: Message, changed: dict[str, bytes], original: dict[str, bytes]
+    def _run_warm(
+        self,
+        warm: ForkedChild,
+        command: Message,
+        changed: dict[str, bytes],
+        original: dict[str, bytes],
     ) -> Message:
         pairs = [
             [path, base64.b64encode(original[path]).decode(), base64.b64encode(data).decode()]
@@ -142,36 +146,38 @@ class Server:
         ]
         last: list[Message] = [{"end": "died"}]
 
-        def hear(message: Message) -> None:
+        def receive(message: Message) -> None:
             if "end" in message:
                 last[0] = message
             else:
-                self._tell(message)
+                self._emit(message)
 
-        warm.ask({**order, "files": {}, "pairs": pairs})
+        warm.ask({**command, "files": {}, "pairs": pairs})
         way = warm.follow(
-            hear, order["wall_s"] + WARM_SLACK_S, time.monotonic() + order["total_s"] + WARM_SLACK_S
+            receive,
+            command["wall_s"] + WARM_SLACK_S,
+            time.monotonic() + command["total_s"] + WARM_SLACK_S,
         )
         if way != "finished":
-            self._cool()
+            self._end_warm()
         return last[0]
 
-    def _fresh(self, order: Message) -> Any:
+    def _fresh_import(self, command: Message) -> Any:
         """Return the work of a child that imports everything itself."""
 
-        def work(left: list[str], bench: Bench) -> None:
-            names = few_names(self._settings, order)
+        def work(left: list[str], supervisor: Supervisor) -> None:
+            names = few_names(self._settings, command)
             gather(
                 self._settings,
                 names,
-                lambda items: run_each(items, left, order, bench),
+                lambda items: run_each(items, left, command, supervisor),
                 lambda: None,
                 [],
             )
 
         return work
 
-    def _cool(self) -> None:
+    def _end_warm(self) -> None:
         if self._warm is not None:
             self._warm.finish()
             self._warm = None
@@ -183,14 +189,14 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
         os.dup2(nothing, descriptor)
-    reader = Reader(commands)
+    reader = MessageReader(commands)
     settings: list[Message] = []
     while not settings and not reader.ended:
         settings = reader.take()
     os.dup2(nothing, 2)
     if settings:
         try:
-            Server(settings[0], commands, answers).serve()
+            CommandServer(settings[0], commands, answers).serve()
         except BaseException as exc:
             send(answers, {"end": "broken", "fault": repr(exc)[:500]})
             raise

@@ -13,7 +13,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING
 
-from .wire import Message, Reader, send
+from .wire import Message, MessageReader, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ INHERITED_FACTOR = 4
 """What a process may write to is a small multiple of what it has written to."""
 
 
-class Fork:
+class ForkedChild:
     """One child. Its messages arrive at `reader`, this side writes its commands to `commands`."""
 
     def __init__(
@@ -47,10 +47,10 @@ class Fork:
         if not self.pid:
             for descriptor in (answers, self.commands, *keep):
                 os.close(descriptor)
-            _be_a_child(work, command_out, answer_in, memory_bytes)
+            _run_child(work, command_out, answer_in, memory_bytes)
         os.close(answer_in)
         os.close(command_out)
-        self.reader = Reader(answers)
+        self.reader = MessageReader(answers)
         self.cpu_s = 0.0
         self._status: int | None = None
 
@@ -141,7 +141,7 @@ def reap() -> None:
             continue
 
 
-def _be_a_child(
+def _run_child(
     work: Callable[[int, int], None], commands: int, answers: int, memory_bytes: int
 ) -> None:
     """Do the work and end here: never return into the code of the parent."""

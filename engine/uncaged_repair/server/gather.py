@@ -26,10 +26,10 @@ def gather(
     settings: Message,
     names: list[str] | None,
     loop: Callable[[Any], None],
-    watched: Callable[[], None],
+    on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
-    """Collect and hand the tests to *loop*; before that, fill *errors* and call *watched*.
+    """Collect and hand the tests to *loop*; before that, fill *errors* and call *on_collected*.
 
     names: collect only these, as absolute node ids; None: whatever the settings say.
     """
@@ -37,18 +37,18 @@ def gather(
         with_pytest(
             settings["arguments"] if names is None else [*settings["options"], *names],
             loop,
-            watched,
+            on_collected,
             errors,
         )
     elif settings["runner"] == "command":
-        with_command(settings["arguments"], Path(settings["root"]), loop, watched, errors)
+        with_command(settings["arguments"], Path(settings["root"]), loop, on_collected, errors)
     else:
-        with_unittest(Path(settings["cwd"]), loop, watched, errors)
+        with_unittest(Path(settings["cwd"]), loop, on_collected, errors)
 
 
-def few_names(settings: Message, order: Message) -> list[str] | None:
-    """Return the tests of *order* as absolute node ids, if they are few."""
-    root, tests = order.get("rootdir"), order["tests"]
+def few_names(settings: Message, command: Message) -> list[str] | None:
+    """Return the tests of *command* as absolute node ids, if they are few."""
+    root, tests = command.get("rootdir"), command["tests"]
     few = settings["runner"] == "pytest" and len(tests) <= FEW and root
     return [f"{root}/{name}" for name in tests] if few else None
 

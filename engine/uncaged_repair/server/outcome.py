@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import FrameType, TracebackType
 
-    from .trace import Lines
+    from .trace import LineTracer
 
     Place = tuple[str, int, str]
 
@@ -24,7 +24,7 @@ MAX_FRAMES = 40
 MAX_CHARACTERS = 400
 
 
-class Bench:
+class Supervisor:
     """The bounds and the tracing under which each test of a run is put, and the way its message
     goes.
     """
@@ -32,14 +32,14 @@ class Bench:
     def __init__(
         self,
         root: Path,
-        tell: Callable[[Message], None],
+        emit: Callable[[Message], None],
         cpu_s: float,
         wall_s: float,
-        lines: Lines | None,
+        lines: LineTracer | None,
     ) -> None:
-        self._root, self.tell, self._cpu_s, self._wall_s, self._lines = (
+        self._root, self.emit, self._cpu_s, self._wall_s, self._lines = (
             root,
-            tell,
+            emit,
             cpu_s,
             wall_s,
             lines,
@@ -48,7 +48,7 @@ class Bench:
         self._name = ""
 
     def begin(self, name: str) -> None:
-        self.tell({"start": name, "limit_s": self._wall_s})
+        self.emit({"start": name, "limit_s": self._wall_s})
         self._name, self._cpu = name, time.process_time()
         limit_cpu(self._cpu_s, self._overrun if self._lines is not None else None)
         if self._lines is not None:
@@ -73,7 +73,7 @@ class Bench:
             message["frames"] = places[-MAX_FRAMES:]
         if self._lines is not None:
             message.update(self._lines.report())
-        self.tell(message)
+        self.emit(message)
 
     def _overrun(self, signal: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the shape of a signal handler
         """The processor time is used up while lines are noted: tell them, then end."""

@@ -8,7 +8,7 @@ import gc
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from .trace import Places
+from .trace import SourcePaths
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,7 +17,7 @@ NEW_LOCALS = 0x2
 """The flag of a function's code; the body of a class does not have it."""
 
 
-class Live:
+class LiveFunctions:
     """The functions of the repository's files that are alive in this interpreter.
 
     called: (path, first line, name) of those that ran on import. imported: the paths of all files
@@ -29,7 +29,7 @@ class Live:
     ) -> None:
         self._called, self._imported = called, imported
         self._functions: dict[tuple[str, int, str], list[FunctionType]] = {}
-        places = Places(sources)
+        places = SourcePaths(sources)
         for thing in gc.get_objects():
             if type(thing) is FunctionType:
                 path = places.path(thing.__code__.co_filename)

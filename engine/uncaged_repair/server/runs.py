@@ -8,83 +8,83 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .forks import Fork
-from .outcome import Bench
-from .trace import Lines
+from .forks import ForkedChild
+from .outcome import Supervisor
+from .trace import LineTracer
 from .wire import Message, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Work = Callable[[list[str], Bench], None]
+    Work = Callable[[list[str], Supervisor], None]
 
 IMPORT_S = 20.0
 """How long a fresh child may take until its first test starts."""
 
 
-class Run:
+class ForkedRun:
     """order: the command. work: runs the tests that it is given, in the child. keep: descriptors
     that the child must not have.
     """
 
     def __init__(
         self,
-        order: Message,
+        command: Message,
         memory_bytes: int,
         work: Work,
-        tell: Callable[[Message], None],
+        emit: Callable[[Message], None],
         keep: tuple[int, ...],
     ) -> None:
-        self._order, self._memory_bytes, self._work, self._tell, self._keep = (
-            order,
+        self._command, self._memory_bytes, self._work, self._emit, self._keep = (
+            command,
             memory_bytes,
             work,
-            tell,
+            emit,
             keep,
         )
-        self._left: list[str] = list(order["tests"])
+        self._left: list[str] = list(command["tests"])
         self._current: str | None = None
         self._last: Message = {}
         self.cpu_s = 0.0
 
-    def go(self) -> Message:
+    def run(self) -> Message:
         """Run everything and return the last message."""
-        order = self._order
-        until = time.monotonic() + order["total_s"]
+        command = self._command
+        until = time.monotonic() + command["total_s"]
         while True:
             before = len(self._left)
-            fork = Fork(self._child, self._memory_bytes, self._keep)
-            way = fork.follow(self._hear, order["wall_s"] + IMPORT_S, until)
+            fork = ForkedChild(self._child, self._memory_bytes, self._keep)
+            way = fork.follow(self._receive, command["wall_s"] + IMPORT_S, until)
             fork.finish()
             self.cpu_s += fork.cpu_s
             if way == "finished":
                 return self._last
             late = time.monotonic() >= until
-            stopped = bool(order.get("stop")) and self._current not in order.get("expected", [])
+            stopped = bool(command.get("stop")) and self._current not in command.get("expected", [])
             if self._current is not None:
                 self._report_end(way, fork.cpu_s)
             if late or stopped or not self._left or len(self._left) == before:
                 return {"end": "late" if late else way}
 
     def _child(self, commands: int, answers: int) -> None:  # noqa: ARG002 - this child gets no commands
-        order = self._order
+        command = self._command
         lines = (
-            Lines(order["cover_sources"], bool(order.get("types")), order.get("only"))
-            if order.get("cover")
+            LineTracer(command["cover_sources"], bool(command.get("types")), command.get("only"))
+            if command.get("cover")
             else None
         )
-        bench = Bench(
-            Path(order["root"]),
+        supervisor = Supervisor(
+            Path(command["root"]),
             lambda message: send(answers, message),
-            order["cpu_limit_s"],
-            order["wall_s"],
+            command["cpu_limit_s"],
+            command["wall_s"],
             lines,
         )
-        self._work(list(self._left), bench)
+        self._work(list(self._left), supervisor)
         send(answers, {"end": "finished"})
 
-    def _hear(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         if "start" in message:
             self._current = message["start"]
         elif "end" in message:
@@ -92,11 +92,11 @@ class Run:
         else:
             if "test" in message:
                 self._forget(message["test"])
-            self._tell(message)
+            self._emit(message)
 
     def _report_end(self, way: str, cpu_s: float) -> None:
         name, outcome = self._current, "timeout" if way == "timeout" else "died"
-        self._tell({"test": name, "outcome": outcome, "cpu_s": cpu_s})
+        self._emit({"test": name, "outcome": outcome, "cpu_s": cpu_s})
         self._forget(str(name))
 
     def _forget(self, name: str) -> None:
@@ -105,23 +105,23 @@ class Run:
             self._left.remove(name)
 
 
-def run_each(items: Any, left: list[str], order: Message, bench: Bench) -> None:
+def run_each(items: Any, left: list[str], command: Message, supervisor: Supervisor) -> None:
     """Run the tests that are left, in the child; stop at the first failure, if so asked, unless
     that test was expected to fail.
     """
     known, wanted = set(items.names), set(left)
     missing = [name for name in left if name not in known]
     for name in missing:
-        bench.tell({"test": name, "outcome": "missing", "cpu_s": 0.0})
-    if missing and order.get("stop"):
+        supervisor.emit({"test": name, "outcome": "missing", "cpu_s": 0.0})
+    if missing and command.get("stop"):
         return
     names = [
         name
-        for name in (items.names if order.get("suite") else left)
+        for name in (items.names if command.get("suite") else left)
         if name in known and name in wanted
     ]
-    expected = set(order.get("expected", []))
-    quick = bool(order.get("quick")) and order["mode"] == "warm"
-    for name, outcome in zip(names, items.run(names, bench, quick)):  # noqa: B905 - Python 3.8
-        if order.get("stop") and outcome != "passed" and name not in expected:
+    expected = set(command.get("expected", []))
+    quick = bool(command.get("quick")) and command["mode"] == "warm"
+    for name, outcome in zip(names, items.run(names, supervisor, quick)):  # noqa: B905 - Python 3.8
+        if command.get("stop") and outcome != "passed" and name not in expected:
             return

@@ -20,7 +20,7 @@ LOOKS_PER_CLASS = 6
 MAX_ATTRIBUTES = 100
 
 
-class Places:
+class SourcePaths:
     """sources: absolute path → path in the repository."""
 
     def __init__(self, sources: dict[str, str]) -> None:
@@ -36,7 +36,7 @@ class Places:
         return self._known[filename]
 
 
-class Lines:
+class LineTracer:
     """Notes lines, by `sys.monitoring` where there is such a thing and no types are wanted, else by
     `sys.settrace`.
     """
@@ -45,18 +45,18 @@ class Lines:
         self, sources: dict[str, str], types: bool, only: dict[str, list[int]] | None
     ) -> None:
         """Only: if given, the lines of each path that matter."""
-        self._types = Types() if types else None
+        self._types = TypeTracer() if types else None
         self._only = (
             None if only is None else {path: frozenset(lines) for path, lines in only.items()}
         )
-        self._places = Places(sources)
+        self._places = SourcePaths(sources)
         self._seen: dict[str, set[int]] = {}
         self._monitoring: Any = getattr(sys, "monitoring", None) if not types else None
 
     def start(self) -> None:
         self._seen = {}
         if self._types is not None:
-            self._types = Types()
+            self._types = TypeTracer()
         if self._monitoring is not None:
             self._start_monitoring()
         else:
@@ -133,7 +133,7 @@ class Lines:
         monitoring.restart_events()
 
 
-class Types:
+class TypeTracer:
     """The bare names of the types that variables and attributes were seen to hold; a few looks at
     each code and class are enough.
     """
@@ -184,13 +184,13 @@ class Types:
                 found.setdefault(name, set())
 
 
-class Calls:
+class CallTracer:
     """Notes which functions of the repository run while its tests are collected: what they computed
     then is not computed again.
     """
 
     def __init__(self, sources: dict[str, str]) -> None:
-        self._places = Places(sources)
+        self._places = SourcePaths(sources)
         self._codes: set[CodeType] = set()
 
     def start(self) -> None:

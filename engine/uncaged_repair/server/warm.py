@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .gather import gather
-from .patch import Live
-from .runs import Run, run_each
-from .trace import Calls
-from .wire import Message, Reader, send
+from .patch import LiveFunctions
+from .runs import ForkedRun, run_each
+from .trace import CallTracer
+from .wire import Message, MessageReader, send
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from .outcome import Bench
+    from .outcome import Supervisor
 
 
-class Warm:
+class WarmProcess:
     """sources: absolute path → path in the repository. commands, answers: descriptors."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Warm:
             commands,
             answers,
         )
-        self._calls = Calls(sources)
+        self._calls = CallTracer(sources)
         self._errors: list[Message] = []
         self._looped = False
 
@@ -44,23 +44,23 @@ class Warm:
         gather(self._settings, None, self._loop, self._calls.stop, self._errors)
         if not self._looped:
             self._calls.stop()
-            self._tell_collected([], self._settings["cwd"], frozenset())
+            self._emit_collected([], self._settings["cwd"], frozenset())
 
     def _loop(self, items: Any) -> None:
         self._looped = True
         files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         paths = [self._sources.get(str(Path(file).absolute())) for file in files if file]
         imported = frozenset(path for path in paths if path is not None)
-        self._tell_collected(items.names, items.root, imported)
-        live = Live(self._sources, self._calls.keys(), imported)
+        self._emit_collected(items.names, items.root, imported)
+        functions = LiveFunctions(self._sources, self._calls.keys(), imported)
         gc.collect()
         gc.freeze()  # children then touch, and copy, fewer pages
-        reader = Reader(self._commands)
+        reader = MessageReader(self._commands)
         while not reader.ended:
-            for order in reader.take():
-                send(self._answers, self._run(order, items, live))
+            for command in reader.take():
+                send(self._answers, self._run(command, items, functions))
 
-    def _tell_collected(self, names: list[str], root: str, imported: frozenset[str]) -> None:
+    def _emit_collected(self, names: list[str], root: str, imported: frozenset[str]) -> None:
         found: Message = {
             "tests": names,
             "errors": self._errors,
@@ -69,28 +69,28 @@ class Warm:
         }
         send(self._answers, {**found, "called": sorted(self._calls.keys()), "end": "finished"})
 
-    def _run(self, order: Message, items: Any, live: Live) -> Message:
-        """Run the tests of *order* on changed functions; it ends "cold" or "same" when that proves
+    def _run(self, command: Message, items: Any, functions: LiveFunctions) -> Message:
+        """Run the tests of *command* on changed functions; it ends "cold" or "same" when that proves
         nothing.
         """
         verdict: list[str] = []
 
-        def work(left: list[str], bench: Bench) -> None:
-            for path, old, new in order["pairs"]:
-                way = live.patch(path, base64.b64decode(old), base64.b64decode(new))
+        def work(left: list[str], supervisor: Supervisor) -> None:
+            for path, old, new in command["pairs"]:
+                way = functions.patch(path, base64.b64decode(old), base64.b64decode(new))
                 if way != "patched":
-                    bench.tell({"verdict": way})
+                    supervisor.emit({"verdict": way})
                     return
-            run_each(items, left, order, bench)
+            run_each(items, left, command, supervisor)
 
-        def tell(message: Message) -> None:
+        def emit(message: Message) -> None:
             if "verdict" in message:
                 verdict.append(message["verdict"])
             else:
                 send(self._answers, message)
 
-        run = Run(
-            order, self._settings["memory_bytes"], work, tell, (self._commands, self._answers)
+        run = ForkedRun(
+            command, self._settings["memory_bytes"], work, emit, (self._commands, self._answers)
         )
-        end = run.go()
+        end = run.run()
         return {**end, "end": verdict[0] if verdict else end.get("end", "died"), "cpu_s": run.cpu_s}

@@ -14,7 +14,7 @@ else:
     Message = dict  # Python 3.8 subscripts no built-in types
 
 
-class Reader:
+class MessageReader:
     """Collects the bytes of one descriptor into messages."""
 
     def __init__(self, descriptor: int) -> None:

@@ -14,7 +14,7 @@ from .wire import Message
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .outcome import Bench
+    from .outcome import Supervisor
 
 NAME = "command"
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in (\S+))?|^(\S+\.py):(\d+):', re.MULTILINE)
@@ -26,7 +26,7 @@ class CommandFailed(Exception):
     """The command ended with another exit code than 0."""
 
 
-class Command:
+class CommandTest:
     """argv: run in the current directory."""
 
     def __init__(self, argv: list[str], root: Path) -> None:
@@ -34,9 +34,9 @@ class Command:
         self._argv = argv
         self.names = [NAME]
 
-    def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
+    def run(self, names: list[str], supervisor: Supervisor, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
         for name in names:
-            bench.begin(name)
+            supervisor.begin(name)
             ended = subprocess.run(
                 self._argv,
                 stdin=subprocess.DEVNULL,
@@ -52,23 +52,23 @@ class Command:
                     CommandFailed(f"exit code {ended.returncode}: {output.strip()[-SHOWN:]}"),
                 )
                 places = found_places(output, self.root)
-            bench.done(outcome, error, places)
+            supervisor.done(outcome, error, places)
             yield outcome
 
 
 def with_command(
     argv: list[str],
     root: Path,
-    loop: Callable[[Command], None],
-    watched: Callable[[], None],
+    loop: Callable[[CommandTest], None],
+    on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
     """Hand *argv* to *loop* as the only test; a program that is not there goes into *errors*."""
-    watched()
+    on_collected()
     if shutil.which(argv[0]) is None:
         errors.append({"path": argv[0], "message": "there is no such program in the sandbox"})
     else:
-        loop(Command(argv, root))
+        loop(CommandTest(argv, root))
 
 
 def found_places(output: str, root: str) -> list[tuple[str, int, str]]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from .outcome import Bench
+    from .outcome import Supervisor
 
 PLAIN = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--capture=no", "--tb=no")
 NO_TESTS = 5
@@ -22,7 +22,7 @@ _failures: list[BaseException] = []
 
 
 class CollectedTests:
-    """The tests of a session by their node ids, which are relative to `root`."""
+    """The collected tests by their node ids, which are relative to `root`."""
 
     def __init__(self, session: Any) -> None:
         config = session.config
@@ -32,24 +32,24 @@ class CollectedTests:
             self._items.setdefault(item.nodeid, item)
         self.names = list(self._items)
 
-    def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:
+    def run(self, names: list[str], supervisor: Supervisor, quick: bool) -> Iterator[str]:
         """Run each test and yield its outcome; *quick*: a single test is neither reported on nor
         torn down (its process ends anyway).
         """
         chosen = [self._items[name] for name in names]
         for item, following in zip(chosen, [*chosen[1:], None]):  # noqa: B905 - Python 3.8
-            bench.begin(item.nodeid)
+            supervisor.begin(item.nodeid)
             marked = any(True for _ in item.iter_markers("xfail"))
             outcome, error = (
                 _directly(item)
                 if quick and len(chosen) == 1 and not marked
                 else _reported(item, following)
             )
-            bench.done(outcome, error)
+            supervisor.done(outcome, error)
             yield outcome
 
 
-class Plugin:
+class CollectionPlugin:
     """Takes the place of pytest's own loop over the tests, and keeps the exception of a test that
     fails.
     """
@@ -74,20 +74,20 @@ class Plugin:
 def with_pytest(
     arguments: list[str],
     loop: Callable[[CollectedTests], None],
-    watched: Callable[[], None],
+    on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
-    """Collect with *arguments*, put what went wrong into *errors*, call *watched*, and hand the
+    """Collect with *arguments*, put what went wrong into *errors*, call *on_collected*, and hand the
     tests to *loop*.
     """
     import pytest
 
     def after_collection(items: CollectedTests) -> None:
         sys.stderr = own
-        watched()
+        on_collected()
         loop(items)
 
-    plugin = Plugin(after_collection, errors)
+    plugin = CollectionPlugin(after_collection, errors)
     own, output = sys.stderr, io.StringIO()
     sys.stderr = output
     try:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from .outcome import Bench
+    from .outcome import Supervisor
 
 PATTERNS = ("test*.py", "*_test.py")
 NOT_LOADED = "_FailedTest"
 """The class with which unittest stands in for a module that it could not import."""
 
 
-class Cases:
+class UnittestCases:
     """The discovered tests by their ids."""
 
     def __init__(self, suite: unittest.TestSuite, root: Path) -> None:
@@ -31,16 +31,16 @@ class Cases:
             name for name, case in self.found.items() if type(case).__name__ != NOT_LOADED
         ]
 
-    def run(self, names: list[str], bench: Bench, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
+    def run(self, names: list[str], supervisor: Supervisor, quick: bool) -> Iterator[str]:  # noqa: ARG002 - as the other runners
         for name in names:
-            bench.begin(name)
-            result = Result()
+            supervisor.begin(name)
+            result = ExceptionResult()
             unittest.TestSuite([self.found[name]]).run(result)
-            bench.done(result.outcome, result.error)
+            supervisor.done(result.outcome, result.error)
             yield result.outcome
 
 
-class Result(unittest.TestResult):
+class ExceptionResult(unittest.TestResult):
     """Keeps the exception itself instead of its text."""
 
     def __init__(self) -> None:
@@ -69,7 +69,10 @@ class Result(unittest.TestResult):
 
 
 def with_unittest(
-    root: Path, loop: Callable[[Cases], None], watched: Callable[[], None], errors: list[Message]
+    root: Path,
+    loop: Callable[[UnittestCases], None],
+    on_collected: Callable[[], None],
+    errors: list[Message],
 ) -> None:
     """Discover below *root* (and in its `tests` or `test` directory, if that is no package) and
     hand the tests to *loop*.
@@ -83,11 +86,11 @@ def with_unittest(
     ]:
         for pattern in PATTERNS:
             suite.addTests(loader.discover(str(place), pattern=pattern, top_level_dir=str(place)))
-    cases = Cases(suite, root)
+    cases = UnittestCases(suite, root)
     for name, case in cases.found.items():
         if type(case).__name__ == NOT_LOADED:
             errors.append({"path": name, "message": str(getattr(case, "_exception", ""))[-2000:]})
-    watched()
+    on_collected()
     loop(cases)
 
 

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from uncaged_repair.server.tidy import Tree
+from uncaged_repair.server.cleanup import ScratchTree
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+def tree(tmp_path: Path) -> ScratchTree:
     pristine, root, home = tmp_path / "pristine", tmp_path / "root", tmp_path / "home"
     (pristine / "pkg").mkdir(parents=True)
     (pristine / "pkg/a.py").write_text("a = 1\n")
@@ -20,7 +20,7 @@ def tree(tmp_path: Path) -> Tree:
     (pristine / "link").symlink_to("pkg/a.py")
     shutil.copytree(pristine, root, symlinks=True)
     home.mkdir()
-    return Tree(root, pristine, [home])
+    return ScratchTree(root, pristine, [home])
 
 
 def content(root: Path) -> dict[str, str]:
@@ -71,7 +71,7 @@ def lock_up(root: Path) -> None:
     "harm", [do_nothing, change, change_unnoticed, add, delete_all, swap_for_a_link, lock_up]
 )
 def test_whatever_a_test_does_to_the_copy_is_undone(
-    tmp_path: Path, tree: Tree, harm: object
+    tmp_path: Path, tree: ScratchTree, harm: object
 ) -> None:
     """Changed, new, deleted, replaced by a link, locked: afterwards every file is as it was, and
     nothing outside was touched.
@@ -89,14 +89,16 @@ def test_whatever_a_test_does_to_the_copy_is_undone(
     assert not outside.exists() or outside.read_text() == "keep me\n"
 
 
-def test_home_and_temporary_files_are_gone_after_every_run(tmp_path: Path, tree: Tree) -> None:
+def test_home_and_temporary_files_are_gone_after_every_run(
+    tmp_path: Path, tree: ScratchTree
+) -> None:
     (tmp_path / "home/.cache/x").mkdir(parents=True)
     (tmp_path / "home/file").write_text("x")
     tree.restore(0.0)
     assert list((tmp_path / "home").iterdir()) == []
 
 
-def test_a_large_copy_is_looked_at_less_often(tmp_path: Path, tree: Tree) -> None:
+def test_a_large_copy_is_looked_at_less_often(tmp_path: Path, tree: ScratchTree) -> None:
     """Looking takes a bounded share of the time that tests take, unless it is demanded."""
     tree.restore(1.0, force=True)
     add(tmp_path / "root")

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from .baseline import Baseline, Runs
+from .baseline import Baseline, RequestRunner
+from .change_checks import newly_unused_names
 from .edits.edit import NATURES
-from .guards import forgotten_names
 from .host import RunRequest
-from .ranking import RankedEdit
+from .ranking import PatchCandidate
 from .results import GREEN
 from .spans import parses
 
@@ -21,7 +21,7 @@ MAX_UNSTEADY = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassingEdit:
+class PlausiblePatch:
     """A candidate that breaks nothing. fixed: tests that failed and now pass. complete: among them
     all that were asked for.
 
@@ -29,23 +29,23 @@ class PassingEdit:
     """
 
     number: int
-    candidate: RankedEdit
+    candidate: PatchCandidate
     fixed: tuple[str, ...]
     complete: bool
-    forgotten: int
+    newly_unused: int
 
     @property
-    def drastic(self) -> int:
+    def severity(self) -> int:
         """0 for an edit that changes, more for one that weakens or leaves work undone, most for one
         that deletes.
         """
-        return max(NATURES.index(self.candidate.edit.nature), 1 if self.forgotten else 0)
+        return max(NATURES.index(self.candidate.edit.nature), 1 if self.newly_unused else 0)
 
     @property
     def key(self) -> tuple[bool, int, int, bool, int]:
         """Sort key, best first: complete, not drastic, small, not growing, early."""
         edit = self.candidate.edit
-        return not self.complete, self.drastic, edit.size, edit.grows, self.number
+        return not self.complete, self.severity, edit.size, edit.grows, self.number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class Validation:
     """ran: whether it was run at all (text that is no Python is not). slow: it was cut off. part:
     it repairs the primary test, not all.
     """
@@ -71,10 +71,10 @@ class Tried:
     ran: bool
     slow: bool = False
     part: bool = False
-    passing: PassingEdit | None = None
+    passing: PlausiblePatch | None = None
 
 
-class Trial:
+class PatchValidator:
     """Judge of one candidate after the other against one goal; *partly*: repairing the primary test
     is enough.
     """
@@ -108,13 +108,13 @@ class Trial:
         self._expected = [name for name in self._all if name not in must]
         self._suite_s = 60 + 4 * sum(self._times_s.values())
 
-    def judge(self, host: Runs, number: int, candidate: RankedEdit) -> Tried:
+    def validate(self, host: RequestRunner, number: int, candidate: PatchCandidate) -> Validation:
         edit, goal = candidate.edit, self.goal
         if (
             not parses(edit.apply(candidate.source.data))
             or (edit.path, candidate.result) in goal.excluded
         ):
-            return Tried(cpu_s=0.0, ran=False)
+            return Validation(cpu_s=0.0, ran=False)
         files = {edit.path: candidate.result}
         wall_s = 4 * self._cpu_s + 2
         first = host.run(
@@ -129,7 +129,7 @@ class Trial:
             )
         )
         if first.outcomes.get(goal.primary) != GREEN:
-            return Tried(
+            return Validation(
                 cpu_s=first.cpu_s,
                 ran=True,
                 slow=any(result.outcome == "timeout" for result in first.results),
@@ -149,11 +149,11 @@ class Trial:
         cpu_s = first.cpu_s + wider.cpu_s
         failed = [name for name in related if wider.outcomes.get(name) != GREEN]
         if failed:
-            return Tried(cpu_s=cpu_s, ran=True, part=failed[0] in others)
+            return Validation(cpu_s=cpu_s, ran=True, part=failed[0] in others)
         passing, cost = self._suite(host, number, candidate, files)
-        return Tried(cpu_s=cpu_s + cost, ran=True, passing=passing)
+        return Validation(cpu_s=cpu_s + cost, ran=True, passing=passing)
 
-    def _related(self, candidate: RankedEdit) -> list[str]:
+    def _related(self, candidate: PatchCandidate) -> list[str]:
         """Return passing tests that run the changed line, the quick ones first, as many as take a
         few seconds.
         """
@@ -169,8 +169,8 @@ class Trial:
         return chosen
 
     def _suite(
-        self, host: Runs, number: int, candidate: RankedEdit, files: dict[str, bytes]
-    ) -> tuple[PassingEdit | None, float]:
+        self, host: RequestRunner, number: int, candidate: PatchCandidate, files: dict[str, bytes]
+    ) -> tuple[PlausiblePatch | None, float]:
         """Run everything afresh; where tests are known to be unsteady, one that fails in the suite
         but not alone is let off.
         """
@@ -178,7 +178,7 @@ class Trial:
         expected, spent = list(self._expected), 0.0
         cpu_s = max(self._cpu_s * 2, 2.0, 4 * max(self._times_s.values(), default=0.0))
         for _ in range(1 + MAX_UNSTEADY):
-            ask = RunRequest(
+            request = RunRequest(
                 tests=self._all,
                 cpu_s=cpu_s,
                 wall_s=4 * cpu_s + 20,
@@ -190,7 +190,7 @@ class Trial:
                 expected=expected,
                 files=files,
             )
-            run = host.run(ask)
+            run = host.run(request)
             spent += run.cpu_s
             outcomes = run.outcomes
             broken = [
@@ -216,12 +216,14 @@ class Trial:
             expected.append(failed)
         return None, spent
 
-    def _passing(self, number: int, candidate: RankedEdit, fixed: Sequence[str]) -> PassingEdit:
+    def _passing(
+        self, number: int, candidate: PatchCandidate, fixed: Sequence[str]
+    ) -> PlausiblePatch:
         data = candidate.source.data
-        return PassingEdit(
+        return PlausiblePatch(
             number=number,
             candidate=candidate,
             fixed=tuple(fixed),
             complete=set(self.goal.group) <= set(fixed),
-            forgotten=forgotten_names(data, candidate.edit.apply(data)),
+            newly_unused=newly_unused_names(data, candidate.edit.apply(data)),
         )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_repair.guards import FileChange, forgotten_names, judge_change, judge_outcomes
+from uncaged_repair.change_checks import (
+    FileChange,
+    check_change,
+    failure_issues,
+    newly_unused_names,
+)
 
 
 def judged(
@@ -14,7 +19,7 @@ def judged(
         before=None if before is None else before.encode(),
         after=None if after is None else after.encode(),
     )
-    found = judge_change({path: change})
+    found = check_change({path: change})
     return found.issues, found.remarks
 
 
@@ -75,16 +80,16 @@ def test_a_change_that_only_deletes_is_remarked() -> None:
 
 @pytest.mark.parametrize("outcome", ["failed", "error", "timeout", "died"])
 def test_a_test_that_does_not_pass_blocks(outcome: str) -> None:
-    assert judge_outcomes({"a": "passed", "t": outcome}) == [f"t fails ({outcome}); make it pass"]
+    assert failure_issues({"a": "passed", "t": outcome}) == [f"t fails ({outcome}); make it pass"]
 
 
 def test_a_green_suite_does_not_block() -> None:
-    assert judge_outcomes({"a": "passed", "b": "skipped", "c": "xfailed"}) == []
+    assert failure_issues({"a": "passed", "b": "skipped", "c": "xfailed"}) == []
 
 
 def test_many_failures_are_summed_up() -> None:
     assert (
-        judge_outcomes({f"t{number}": "failed" for number in range(20)})[-1]
+        failure_issues({f"t{number}": "failed" for number in range(20)})[-1]
         == "and 12 more tests fail"
     )
 
@@ -104,7 +109,7 @@ def test_variables_that_are_computed_for_nothing_are_counted(after: str, count: 
     """
     function = "def mean(xs):\n    total = sum([1, 2])\n    {}\n"
     assert (
-        forgotten_names(
+        newly_unused_names(
             function.format("return total // len(xs)").encode(), function.format(after).encode()
         )
         == count

@@ -17,10 +17,10 @@ from .results import BROKEN, Message, RunReport, run_of
 MAX_BYTES = 32 << 20
 
 
-class RunsRequests(Protocol):
+class MessageSource(Protocol):
     """Interface of a host that the cache uses."""
 
-    def messages(self, ask: RunRequest) -> Sequence[Message]: ...
+    def messages(self, request: RunRequest) -> Sequence[Message]: ...
 
 
 class CachedHost:
@@ -28,22 +28,22 @@ class CachedHost:
     for another one are forgotten.
     """
 
-    def __init__(self, host: RunsRequests, path: Path, tree: str) -> None:
+    def __init__(self, host: MessageSource, path: Path, tree: str) -> None:
         self._host, self._path, self._tree = host, path, tree
         self._known = _load(path, tree)
         self._new = False
 
-    def run(self, ask: RunRequest) -> RunReport:
-        name = hashlib.blake2b(repr(ask).encode(), digest_size=16).hexdigest()
+    def run(self, request: RunRequest) -> RunReport:
+        name = hashlib.blake2b(repr(request).encode(), digest_size=16).hexdigest()
         if name not in self._known:
             try:
-                self._known[name] = list(self._host.messages(ask))
+                self._known[name] = list(self._host.messages(request))
             except HostGone:
                 return BROKEN
             self._new = True
         return run_of(self._known[name])
 
-    def keep(self) -> None:
+    def save(self) -> None:
         """Write what is new to disk, whole or not at all."""
         if not self._new:
             return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_repair.host import HostGone, RunRequest
-from uncaged_repair.memory import CachedHost, tree_digest
+from uncaged_repair.result_cache import CachedHost, tree_digest
 from uncaged_repair.results import BROKEN, Message
 
 ASK = RunRequest(tests=["t"], cpu_s=1.0, wall_s=1.0, total_s=1.0)
@@ -20,12 +20,12 @@ class Counting:
         self.asked = 0
         self._gone = gone
 
-    def messages(self, ask: RunRequest) -> Sequence[Message]:
+    def messages(self, request: RunRequest) -> Sequence[Message]:
         self.asked += 1
         if self._gone:
             raise HostGone("gone")
         return [
-            {"test": ask.tests[0], "outcome": "passed", "cpu_s": 0.1 * self.asked},
+            {"test": request.tests[0], "outcome": "passed", "cpu_s": 0.1 * self.asked},
             {"end": "finished"},
         ]
 
@@ -36,7 +36,7 @@ def test_what_was_measured_once_is_not_measured_again(tmp_path: Path) -> None:
     first = CachedHost(host, path, "tree")
     before = first.run(ASK)
     assert first.run(ASK) == before
-    first.keep()
+    first.save()
     assert CachedHost(host, path, "tree").run(ASK) == before
     assert host.asked == 1
 
@@ -49,7 +49,7 @@ def test_other_files_and_damage_are_measured_anew(tmp_path: Path, damage: bytes)
     host, path = Counting(), tmp_path / "kept.json"
     first = CachedHost(host, path, "tree")
     first.run(ASK)
-    first.keep()
+    first.save()
     CachedHost(host, path, "other tree").run(ASK)
     path.write_bytes(damage)
     CachedHost(host, path, "tree").run(ASK)
@@ -59,7 +59,7 @@ def test_other_files_and_damage_are_measured_anew(tmp_path: Path, damage: bytes)
 def test_a_run_that_was_lost_is_not_remembered(tmp_path: Path) -> None:
     runs = CachedHost(Counting(gone=True), tmp_path / "kept.json", "tree")
     assert runs.run(ASK) == BROKEN
-    runs.keep()
+    runs.save()
     assert not (tmp_path / "kept.json").exists()
 
 

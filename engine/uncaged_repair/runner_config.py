@@ -13,7 +13,7 @@ PASSED_ON = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunnerConfig:
     """inside: the working directory, relative to the top. origins: directories that installations
     may point to instead of the copy.
     read: further paths that the tests may read. environment: the person's; variables: what the

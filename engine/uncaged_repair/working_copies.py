@@ -22,7 +22,7 @@ from uncaged_engine.services.sandbox import (
     start_script,
 )
 
-from .paths import LEFT_OUT, environments
+from .paths import LEFT_OUT, virtual_environments
 
 MEMORY_BYTES = 6 << 30
 PROCESSES = 128
@@ -30,7 +30,7 @@ LARGE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class WorkingCopy:
     """Copy with a home and a temporary directory of its own. pristine: the same files, read-only;
     shared by all rooms.
     """
@@ -75,7 +75,7 @@ class Room:
         _make_private(self.user, self.home, self.temporary)
 
 
-class Rooms:
+class WorkingCopies:
     """The copies for one answer; leaving the ``with`` block removes them."""
 
     def __init__(self, top: Path, place: Path, mechanism: Mechanism) -> None:
@@ -83,14 +83,16 @@ class Rooms:
         self.pristine = place / "pristine"
         self._user = ScratchUser(uid=os.geteuid(), gid=os.getegid())
 
-    def __enter__(self) -> Rooms:
+    def __enter__(self) -> WorkingCopies:
         shutil.rmtree(self._place, ignore_errors=True)
         self._place.mkdir(parents=True, mode=0o700)
         self._user = scratch_user(self._place)
         if os.geteuid() == 0:
             os.chown(self._place, self._user.uid, self._user.gid)
         try:
-            scratch_copy(self._top, self.pristine, skip={*LEFT_OUT, *environments(self._top)})
+            scratch_copy(
+                self._top, self.pristine, skip={*LEFT_OUT, *virtual_environments(self._top)}
+            )
         except RefusedError:
             shutil.rmtree(self._place, ignore_errors=True)
             raise
@@ -103,11 +105,11 @@ class Rooms:
         if problem is not None and (kind is None or issubclass(kind, UncagedError)):
             raise EnvironmentLacks(problem, remedy="make room")
 
-    def open(self, number: int) -> Room:
+    def open(self, number: int) -> WorkingCopy:
         """Make the room *number*."""
         base = self._place / f"room-{number}"
         _make_private(self._user, base)
-        room = Room(
+        working_copy = WorkingCopy(
             repository=base / "repository",
             home=base / "home",
             temporary=base / "temporary",
@@ -115,8 +117,8 @@ class Rooms:
             user=self._user,
             mechanism=self._mechanism,
         )
-        room.renew()
-        return room
+        working_copy.renew()
+        return working_copy
 
     def large(self) -> bool:
         """Whether one more copy of the repository is expensive."""

@@ -21,7 +21,7 @@ SHARE = 0.15
 """How much of the time may go into looking: a large repository is looked at less often."""
 
 
-class Tree:
+class ScratchTree:
     """root: the copy that tests may write to. pristine: the same files, never written. empty:
     directories to be kept empty.
     """
@@ -40,10 +40,10 @@ class Tree:
         if not force and self._cost_s > self._since_s * SHARE:
             return
         started = time.monotonic()
-        self._mend()
+        self._put_back()
         self._cost_s, self._since_s = time.monotonic() - started, 0.0
 
-    def _mend(self) -> None:
+    def _put_back(self) -> None:
         now = dict(_walk(self._root))
         if now == self._known:
             return

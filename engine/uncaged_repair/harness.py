@@ -16,17 +16,17 @@ from uncaged_engine.services.git import Git, GitError
 from uncaged_engine.services.sandbox import choose
 
 from .baseline import Baseline, measure
-from .command import TestCommand, calming_options, names_plugin, parse_command
+from .command import TestCommand, needs_plugins, parse_command, plugin_options
 from .host import Host
 from .interpreter import ProjectInterpreter, choose_interpreter
 from .libraries import libraries_of
-from .memory import CachedHost, tree_digest
 from .paths import sources
-from .plan import Plan
+from .result_cache import CachedHost, tree_digest
 from .results import Collected
-from .room import Rooms
+from .runner_config import RunnerConfig
 from .spans import SourceFile, UnreadableSource, read_source
 from .task import Progress, Task
+from .working_copies import WorkingCopies
 
 WANTS_PLUGIN = re.compile(
     r"async def functions are not natively supported|fixture '\w+' not found|unrecognized arguments"
@@ -36,7 +36,7 @@ COLLECT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Project:
     """Where and how the tests of a task run; found without running any of them."""
 
     top: Path
@@ -49,13 +49,13 @@ class Setting:
         return f"`{self.command.text}`, {self.interpreter.label}"
 
 
-def setting_of(task: Task) -> Setting:
+def project_of(task: Task) -> Project:
     """Find the repository, the command and the interpreter of *task*."""
     git = Git(directory=task.worktree, environment=task.environment)
     top = Path(git.line("rev-parse", "--show-toplevel"))
     command = parse_command(task.test_command, task.worktree)
     interpreter = choose_interpreter(task.worktree, top, task.environment, command.python)
-    return Setting(
+    return Project(
         top=top,
         inside=task.worktree.resolve().relative_to(top.resolve()).as_posix(),
         command=command,
@@ -63,27 +63,29 @@ def setting_of(task: Task) -> Setting:
     )
 
 
-class Laboratory:
+class Harness:
     """Use as a context: the copies and processes are gone afterwards."""
 
     def __init__(self, task: Task, progress: Progress) -> None:
         self.task = task
         self.progress = progress
-        self.setting = setting_of(task)
+        self.project = project_of(task)
         self.sources = self._own_sources()
         self.hosts: list[Host] = []
         self._stack = ExitStack()
         self._read: dict[str, SourceFile | None] = {}
-        self._rooms: Rooms | None = None
+        self._copies: WorkingCopies | None = None
 
-    def __enter__(self) -> Laboratory:
+    def __enter__(self) -> Harness:
         mechanism = choose(self.task.sandbox, scripts=True)
         self.progress("copying the repository")
         with ExitStack() as stack:
-            self._rooms = stack.enter_context(
-                Rooms(self.setting.top, self.task.scratch / "repair", mechanism)
+            self._copies = stack.enter_context(
+                WorkingCopies(self.project.top, self.task.scratch / "repair", mechanism)
             )
-            self._open_hosts(plugins=names_plugin(self.setting.top, self.setting.command.arguments))
+            self._open_hosts(
+                plugins=needs_plugins(self.project.top, self.project.command.arguments)
+            )
             self._stack = stack.pop_all()
         return self
 
@@ -109,18 +111,18 @@ class Laboratory:
         found = self.host.collect(COLLECT_S)
         if (
             any(WANTS_PLUGIN.search(message) for _, message in found.errors)
-            and not self.host.plan.plugins
+            and not self.host.config.plugins
         ):
             self._reopen(plugins=True)
             found = self.host.collect(COLLECT_S)
         if (
             not found.tests
-            and self.setting.command.runner == "pytest"
+            and self.project.command.runner == "pytest"
             and self.host.runner == "unittest"
         ):
-            executable = self.setting.interpreter.executable
+            executable = self.project.interpreter.executable
             raise EnvironmentLacks(
-                f"{executable} ({self.setting.interpreter.reason}) has no pytest, and there are no unittest tests: "
+                f"{executable} ({self.project.interpreter.reason}) has no pytest, and there are no unittest tests: "
                 f"run `{executable} -m pip install pytest`, or give --test-command, then resume"
             )
         return found
@@ -131,16 +133,16 @@ class Laboratory:
         wanted = [
             result.error[1] for result in baseline.failing.values() if result.error is not None
         ]
-        if any(WANTS_PLUGIN.search(message) for message in wanted) and not self.host.plan.plugins:
+        if any(WANTS_PLUGIN.search(message) for message in wanted) and not self.host.config.plugins:
             self._reopen(plugins=True)
             baseline = self._measure(self.host.collect(COLLECT_S))
         return baseline
 
     def crew(self) -> list[Host]:
         """Return a host for each core that may be used, ready to run candidates."""
-        if self._rooms is not None and len(self.hosts) == 1 and not self._rooms.large():
+        if self._copies is not None and len(self.hosts) == 1 and not self._copies.large():
             while len(self.hosts) < min(MAX_HOSTS, len(os.sched_getaffinity(0))):
-                host = Host(self._rooms.open(len(self.hosts)), self.host.plan)
+                host = Host(self._copies.open(len(self.hosts)), self.host.config)
                 self.hosts.append(host)
                 host.collect(COLLECT_S)
         return self.hosts
@@ -153,32 +155,32 @@ class Laboratory:
             return None
         if path not in self._read:
             try:
-                self._read[path] = read_source(path, (self.setting.top / path).read_bytes())
+                self._read[path] = read_source(path, (self.project.top / path).read_bytes())
             except (OSError, UnreadableSource):
                 self._read[path] = None
         return self._read[path]
 
     def _own_sources(self) -> tuple[str, ...]:
         """Return the files that may be changed: what the test command itself names is a test."""
-        setting = self.setting
+        project = self.project
         named = {
-            (setting.top / setting.inside / word).resolve() for word in setting.command.arguments
+            (project.top / project.inside / word).resolve() for word in project.command.arguments
         }
         return tuple(
-            path for path in sources(setting.top) if (setting.top / path).resolve() not in named
+            path for path in sources(project.top) if (project.top / path).resolve() not in named
         )
 
     def _measure(self, collected: Collected) -> Baseline:
-        limits, rooms, plan = self.task.limits, self._rooms, self.host.plan
-        small = rooms is not None and not rooms.large()
+        limits, copies, config = self.task.limits, self._copies, self.host.config
+        small = copies is not None and not copies.large()
         how = (
-            self.setting.label,
-            str(plan.plugins),
+            self.project.label,
+            str(config.plugins),
             str(limits),
-            str(sorted(plan.command.variables.items())),
+            str(sorted(config.command.variables.items())),
             self.runner,
         )
-        tree = tree_digest(rooms.pristine, *how) if rooms is not None and small else ""
+        tree = tree_digest(copies.pristine, *how) if copies is not None and small else ""
         runs = (
             CachedHost(self.host, self.task.scratch / "repair-measured.json", tree)
             if small
@@ -188,41 +190,41 @@ class Laboratory:
             runs, collected, test_s=limits.test_s, suite_s=limits.suite_s, progress=self.progress
         )
         if isinstance(runs, CachedHost):
-            runs.keep()
+            runs.save()
         return baseline
 
     def _reopen(self, *, plugins: bool) -> None:
         self._close_hosts()
         for host in self.hosts:
-            host.room.renew()
-        plan = replace(self.host.plan, plugins=plugins)
-        self.hosts = [Host(host.room, plan) for host in self.hosts]
+            host.working_copy.renew()
+        config = replace(self.host.config, plugins=plugins)
+        self.hosts = [Host(host.working_copy, config) for host in self.hosts]
 
     def _open_hosts(self, *, plugins: bool) -> None:
-        if self._rooms is None:
+        if self._copies is None:
             raise ValueError("the laboratory is closed")
-        setting, environment = self.setting, self.task.environment
-        repository = _checkout(setting.top, environment)
-        virtual = setting.interpreter.executable.parent.parent
+        project, environment = self.project, self.task.environment
+        repository = _checkout(project.top, environment)
+        virtual = project.interpreter.executable.parent.parent
         beside = [
             place / name
-            for place in {setting.top, repository}
+            for place in {project.top, repository}
             for name in (".venv", "venv")
             if (place / name / "pyvenv.cfg").is_file()
         ]
-        libraries = libraries_of(setting.interpreter, environment)
+        libraries = libraries_of(project.interpreter, environment)
         origins = tuple(
-            dict.fromkeys((setting.top, setting.top.resolve(), repository, repository.resolve()))
+            dict.fromkeys((project.top, project.top.resolve(), repository, repository.resolve()))
         )
         outside = [
             path
             for path in libraries.paths
             if not any(path.is_relative_to(origin) for origin in origins)
         ]
-        plan = Plan(
-            interpreter=setting.interpreter,
-            command=setting.command,
-            inside=setting.inside,
+        config = RunnerConfig(
+            interpreter=project.interpreter,
+            command=project.command,
+            inside=project.inside,
             origins=origins,
             sources=self.sources,
             read=(
@@ -236,9 +238,9 @@ class Laboratory:
             environment=environment,
             variables=libraries.variables,
             plugins=plugins,
-            options=calming_options(setting.top, setting.command.arguments) if plugins else (),
+            options=plugin_options(project.top, project.command.arguments) if plugins else (),
         )
-        self.hosts = [Host(self._rooms.open(0), plan)]
+        self.hosts = [Host(self._copies.open(0), config)]
 
     def _close_hosts(self) -> None:
         for host in self.hosts:

@@ -26,14 +26,14 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class ChangeReport:
     """issues block the change; remarks do not."""
 
     issues: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
-def forgotten_names(before: bytes, after: bytes) -> int:
+def newly_unused_names(before: bytes, after: bytes) -> int:
     """Count the variables that functions used before a change, still have after it, and no longer
     use: work that is done for nothing.
 
@@ -47,19 +47,19 @@ def forgotten_names(before: bytes, after: bytes) -> int:
     )
 
 
-def judge_change(changes: Mapping[str, FileChange]) -> Judgement:
+def check_change(changes: Mapping[str, FileChange]) -> ChangeReport:
     """Check all files of a change."""
     issues: list[str] = []
     remarks: list[str] = []
     for path, change in sorted(changes.items()):
         if is_test_path(path):
-            _judge_test(change, issues, remarks)
+            _check_test(change, issues, remarks)
         elif path.endswith(".py"):
-            _judge_source(change, issues, remarks)
-    return Judgement(issues=tuple(issues), remarks=tuple(remarks))
+            _check_source(change, issues, remarks)
+    return ChangeReport(issues=tuple(issues), remarks=tuple(remarks))
 
 
-def judge_outcomes(outcomes: Mapping[str, str]) -> list[str]:
+def failure_issues(outcomes: Mapping[str, str]) -> list[str]:
     """Return the tests that do not pass, as issues."""
     red = [name for name, outcome in outcomes.items() if outcome in RED]
     more = len(red) - MAX_NAMED
@@ -68,7 +68,7 @@ def judge_outcomes(outcomes: Mapping[str, str]) -> list[str]:
     )
 
 
-def _judge_test(change: FileChange, issues: list[str], remarks: list[str]) -> None:
+def _check_test(change: FileChange, issues: list[str], remarks: list[str]) -> None:
     if change.before is None and change.path.rpartition("/")[2].startswith("test_"):
         remarks.append(f"{change.path} is a new test")
     elif change.before is None:
@@ -79,7 +79,7 @@ def _judge_test(change: FileChange, issues: list[str], remarks: list[str]) -> No
         issues.append(f"{change.path}: a test file was changed; restore it")
 
 
-def _judge_source(change: FileChange, issues: list[str], remarks: list[str]) -> None:
+def _check_source(change: FileChange, issues: list[str], remarks: list[str]) -> None:
     before, after = change.before or b"", change.after
     if after is None:
         remarks.append(f"{change.path} was deleted")

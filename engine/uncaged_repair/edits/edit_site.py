@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..spans import SourceFile, own_nodes
-from .edit import Edit, Nature
+from .edit import Nature, SourceEdit
 from .facts import UNKNOWN, Types, ValueFacts, types_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -40,7 +40,7 @@ BINDING: Mapping[str, int] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class EditSite:
     """names: variables in scope, nearest first, with the types that they were seen to hold (none:
     not known).
 
@@ -66,12 +66,14 @@ class Scene:
             inner for annotation in _annotations(self.statement) for inner in ast.walk(annotation)
         }
         return (
-            node for node in own_nodes(self.statement) if node not in banned and self.placed(node)
+            node
+            for node in own_nodes(self.statement)
+            if node not in banned and self.has_own_place(node)
         )
 
     def edit(
         self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change"
-    ) -> Edit:
+    ) -> SourceEdit:
         """Replace the whole of *node*."""
         start, end = self.source.span(node)
         return self.edit_span(
@@ -88,11 +90,11 @@ class Scene:
         *,
         nature: Nature = "change",
         line: int = 0,
-    ) -> Edit:
+    ) -> SourceEdit:
         """Replace the bytes from *start* to *end*; *line*: where suspicion is looked up, by default
         the statement's.
         """
-        return Edit(
+        return SourceEdit(
             path=self.source.path,
             start=start,
             end=end,
@@ -160,7 +162,7 @@ class Scene:
     def types(self, node: ast.AST | None) -> Types:
         return types_of(node, self.names, self.facts)
 
-    def placed(self, node: ast.AST) -> bool:
+    def has_own_place(self, node: ast.AST) -> bool:
         """Say whether *node* has a place of its own: the text parts of an f-string and its format
         have that of the whole string.
         """
@@ -170,7 +172,7 @@ class Scene:
         )
 
 
-def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
+def edit_sites(source: SourceFile, facts: ValueFacts) -> Iterator[EditSite]:
     """Yield one scene for each statement of *source*, in the order of the text."""
     functions = [node for node in source.tree.body if isinstance(node, Function | ast.ClassDef)]
     words = [
@@ -190,10 +192,10 @@ def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
         function = next((above for above in around if isinstance(above, Function)), None)
         holder = next((above for above in around if isinstance(above, ast.ClassDef)), None)
         if (scope := function or source.tree) not in names:
-            names[scope] = _names(
+            names[scope] = _typed_names(
                 source, [above for above in around if isinstance(above, Function)], holder, facts
             )
-        yield Scene(
+        yield EditSite(
             source=source,
             statement=statement,
             function=function,
@@ -205,14 +207,16 @@ def scenes(source: SourceFile, facts: ValueFacts) -> Iterator[Scene]:
         )
 
 
-def _names(
+def _typed_names(
     source: SourceFile, functions: list[Function], holder: ast.ClassDef | None, facts: ValueFacts
 ) -> dict[str, Types]:
     names: dict[str, Types] = {}
     for function in functions:
-        for name in _bound(function):
+        for name in _bound_names(function):
             names.setdefault(
-                name, _held(source.path, function, name, facts) or _assigned_types(function, name)
+                name,
+                _observed_types(source.path, function, name, facts)
+                or _assigned_types(function, name),
             )
     for name in _module_names(source.tree):
         names.setdefault(name, _assigned_types(source.tree, name))
@@ -232,7 +236,7 @@ def _annotations(statement: ast.stmt) -> Iterator[ast.AST]:
                 yield argument.annotation
 
 
-def _bound(function: Function) -> list[str]:
+def _bound_names(function: Function) -> list[str]:
     """Return the names that *function* binds: parameters first, then in the order of the text."""
     parameters = function.args
     every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
@@ -271,7 +275,7 @@ def _module_names(tree: ast.Module) -> list[str]:
     )
 
 
-def _held(path: str, function: Function, name: str, facts: ValueFacts) -> Types:
+def _observed_types(path: str, function: Function, name: str, facts: ValueFacts) -> Types:
     first, last = function.lineno, function.end_lineno or function.lineno
     first = min([first, *(node.lineno for node in function.decorator_list)])
     return UNKNOWN.union(
