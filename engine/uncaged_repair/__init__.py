@@ -1,3 +1,3 @@
-"""The built-in repair agent: no model; small edits are tried until the repository's own failing
-test passes.
+"""Automated program repair without a model: candidate patches are generated and tested until the
+repository's own failing test passes.
 """

@@ -33,7 +33,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Reporter:
-    """Writer of progress as JSON lines, at the pace of a human reader."""
+    """Writer of progress as JSON lines, at most a few per second."""
 
     def __init__(self) -> None:
         self._last_s = 0.0
@@ -53,8 +53,8 @@ class Reporter:
 
 
 def main() -> None:
-    """Play one role and print the outcome: "text"; "lacks": a person can fix the environment and
-    resume; "failed".
+    """Play one role and print the outcome: "text", "lacks" (a person can fix the environment and
+    resume) or "failed".
     """
     parent = os.getppid()
     signal.signal(signal.SIGTERM, _stop)

@@ -1,6 +1,4 @@
-"""Agent kind of the built-in repair, which runs in a process of its own, so that a kill ends all of
-it.
-"""
+"""Agent kind of the built-in repair. Each answer is one process, so that a kill ends all of it."""
 
 from __future__ import annotations
 
@@ -47,7 +45,9 @@ class RepairAgent(AgentKind):
 
     @classmethod
     def holds(cls, settings: Mapping[str, object], rights: Rights) -> None:
-        """Return None: it refuses a role whose tools it lacks, and works in the sandbox."""
+        """Return None: the policy holds in full. The repair refuses a role whose tools it lacks,
+        and runs tests in the sandbox.
+        """
         del settings, rights
 
     def check(self, request: AgentRequest) -> AgentCheck:
@@ -104,8 +104,8 @@ class RepairAgent(AgentKind):
 
 
 class ProgressForwarder:
-    """Turns pieces of the process's standard error into progress; what is no JSON object is left
-    out.
+    """Parser of the process's standard error: JSON objects become progress, anything else is
+    dropped.
     """
 
     def __init__(self, progress: Callable[[Mapping[str, object]], None]) -> None:

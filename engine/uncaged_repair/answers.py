@@ -1,4 +1,6 @@
-"""Texts of the repair's answers: a line that names the program first, the structured block last."""
+"""Texts of the repair's answers: the program's name in the first line, the structured block at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ FIRST_LINE = "built-in repair: no model; it searches small edits until the repos
 
 
 def answer(lines: Sequence[str], meta: Mapping[str, object]) -> str:
-    """Return the text of an answer; *lines* may quote anything, the block at the end stays the only
-    one.
+    """Return the text of an answer. Fences in *lines* are replaced, so that the block at the end is
+    the only one.
     """
     body = "\n".join(line.replace("```", "'''").replace("~~~", "'''") for line in lines)
     return (
@@ -19,7 +21,7 @@ def answer(lines: Sequence[str], meta: Mapping[str, object]) -> str:
 
 
 def list_names(names: Sequence[str], shown: int = 5) -> str:
-    """Return *names* in one line, the first few by name."""
+    """Return *names* in one line: the first *shown* and the number of the others."""
     more = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 

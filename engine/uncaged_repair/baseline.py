@@ -1,5 +1,5 @@
-"""Baseline measurement before any change: failing tests, in the suite and alone, and the lines that
-they run, within a time box.
+"""Baseline measurement before any change: outcomes of the suite, of each failing test alone, and
+the executed lines, within a time limit.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ PATIENCE_S = 60.0
 
 
 class RequestRunner(Protocol):
-    """Runner of tests."""
+    """Runner of test requests: a host, or a cache before one."""
 
     def run(self, request: RunRequest) -> RunReport: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """outcomes: of the whole suite. failing: those that fail alone as well, with what was seen of
-    them. unsteady: those that do not.
+    """Outcomes and executed lines before any change.
 
-    passed: lines that matter, by passing test. complete: the suite was run to its end.
+    outcomes: of the whole suite. failing: tests that also fail alone, with their traces. unsteady:
+    those that do not. passed: by passing test, the lines that failing tests run too. complete: the
+    suite was run to its end.
     """
 
     collected: Collected
@@ -60,7 +61,7 @@ class Baseline:
         )
 
     def facts(self, names: Sequence[str]) -> ValueFacts:
-        """Gather what the failing tests *names* showed about values."""
+        """Collect the types and errors that were observed in the failing tests *names*."""
         held: dict[tuple[str, str], dict[int, set[str]]] = {}
         attributes: dict[str, dict[str, Types]] = {}
         errors: list[tuple[str, str]] = []
@@ -83,8 +84,8 @@ class Baseline:
 def measure(
     host: RequestRunner, collected: Collected, *, test_s: float, suite_s: float, progress: Progress
 ) -> Baseline:
-    """Run the suite, then each failing test alone with its lines noted, then the passing ones for
-    as long as there is time.
+    """Run the suite, then each failing test alone with tracing, then the passing tests with tracing
+    until the time is up.
     """
     progress(f"running {len(collected.tests)} tests")
     suite = run_suite(host, collected.tests, test_s=min(test_s, QUICK_S), suite_s=suite_s)
@@ -114,8 +115,8 @@ def measure(
 def _retry_timeouts(
     host: RequestRunner, results: dict[str, TestResult], test_s: float, progress: Progress
 ) -> None:
-    """Give tests that were cut off their whole time; when one uses that up, the other cases of the
-    same function are taken to hang, too.
+    """Run tests that timed out again with the whole time of a test. If one times out again, other
+    parameters of the same function are taken to hang, too.
     """
     cut = [name for name, result in results.items() if result.outcome == "timeout"]
     hanging: set[str] = set()
@@ -137,8 +138,8 @@ def _retry_timeouts(
 def _trace_failing(
     host: RequestRunner, red: Sequence[TestResult], test_s: float, progress: Progress
 ) -> tuple[dict[str, TestResult], tuple[str, ...]]:
-    """Run each failing test alone; return those that fail again with what was seen, and those that
-    do not.
+    """Run each failing test alone. Return those that fail again, with their traces, and the names
+    of those that pass.
     """
     failing: dict[str, TestResult] = {}
     unsteady: list[str] = []
@@ -167,7 +168,7 @@ def _trace_failing(
 def run_suite(
     host: RequestRunner, tests: Sequence[str], *, test_s: float, suite_s: float
 ) -> RunReport:
-    """Run all *tests* in their order, each in its time."""
+    """Run all *tests* in their order, each within *test_s*."""
     return host.run(
         RunRequest(
             tests=tests,
@@ -187,8 +188,8 @@ def _trace_passing(
     test_s: float,
     progress: Progress,
 ) -> dict[str, frozenset[Line]]:
-    """Note which of the failing tests' lines the passing ones run: the tests of the same files
-    first, the quick ones first.
+    """Return which lines of the failing tests each passing test runs. Tests of the same files go
+    first, then quick ones.
     """
     only: dict[str, set[int]] = {}
     for result in failing.values():

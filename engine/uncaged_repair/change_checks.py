@@ -1,4 +1,4 @@
-"""Checks for changes that weaken tests or special-case them; pure, over the text before and
+"""Checks for changes that weaken tests or special-case them. They only read the text before and
 after.
 """
 
@@ -18,7 +18,7 @@ TEST_MODULES = frozenset({"pytest", "_pytest", "unittest", "nose", "hypothesis"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """before, after: the file's bytes; None where it was not there."""
+    """Change of one file. before, after: its bytes; None if it did not exist."""
 
     path: str
     before: bytes | None
@@ -27,15 +27,15 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReport:
-    """issues block the change; remarks do not."""
+    """Result of the checks: issues block the change, remarks do not."""
 
     issues: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
 def newly_unused_names(before: bytes, after: bytes) -> int:
-    """Count the variables that functions used before a change, still have after it, and no longer
-    use: work that is done for nothing.
+    """Return how many variables functions used before a change, still bind after it, and no longer
+    use.
 
     before, after: UTF-8 texts that parse.
     """
@@ -60,7 +60,9 @@ def check_change(changes: Mapping[str, FileChange]) -> ChangeReport:
 
 
 def failure_issues(outcomes: Mapping[str, str]) -> list[str]:
-    """Return the tests that do not pass, as issues."""
+    """Return an issue for each of the first failing tests, and one with the number of the
+    others.
+    """
     red = [name for name, outcome in outcomes.items() if outcome in RED]
     more = len(red) - MAX_NAMED
     return [f"{name} fails ({outcomes[name]}); make it pass" for name in red[:MAX_NAMED]] + (
@@ -101,8 +103,8 @@ def _check_source(change: FileChange, issues: list[str], remarks: list[str]) -> 
 
 
 def _uses(tree: ast.Module) -> dict[str, tuple[set[str], set[str]]]:
-    """Return the names that each function reads, and those that it binds; a function is known by
-    its name and its turn.
+    """Return for each function the names that it reads and those that it binds. The key is its name
+    with its position among all functions.
     """
     found: dict[str, tuple[set[str], set[str]]] = {}
     functions = [

@@ -1,6 +1,4 @@
-"""Changes of a thread in its worktree, as git's difference from the commit at the thread's
-start.
-"""
+"""Changes of a thread in its worktree: git's difference from the commit at the thread's start."""
 
 from __future__ import annotations
 
@@ -12,7 +10,9 @@ from .task import Task
 
 
 def base_of(task: Task, git: Git) -> str:
-    """Return the commit to compare with: the snapshot before any coder, or the branch's start."""
+    """Return the commit to compare with: the last snapshot before the first coder, else the
+    branch's head.
+    """
     for step in task.steps:
         if step.get("role") == "coder":
             break
@@ -23,7 +23,7 @@ def base_of(task: Task, git: Git) -> str:
 
 
 def changed_paths(git: Git, base: str) -> list[str]:
-    """Return the paths that differ from *base* in the worktree: changed, deleted and new ones that
+    """Return the paths that differ from *base* in the worktree: changed, deleted, and new ones that
     are not ignored.
     """
     changed = git.run("diff", "--name-only", "--no-renames", "-z", base, "--").split(b"\0")
@@ -34,7 +34,7 @@ def changed_paths(git: Git, base: str) -> list[str]:
 
 
 def content_at(git: Git, base: str, path: str) -> bytes | None:
-    """Return the file *path* as it was at *base*; None if it did not exist."""
+    """Return the content of *path* at *base*; None if it did not exist."""
     try:
         return git.run("cat-file", "blob", f"{base}:{path}")
     except GitError:
@@ -42,7 +42,7 @@ def content_at(git: Git, base: str, path: str) -> bytes | None:
 
 
 def restore_files(git: Git, base: str, paths: Sequence[str]) -> None:
-    """Restore *paths* in the worktree from *base*; new files among them are removed."""
+    """Restore *paths* in the worktree from *base*; files that are new since then are removed."""
     for path in paths:
         before = content_at(git, base, path)
         if before is None:

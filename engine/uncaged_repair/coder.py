@@ -1,5 +1,5 @@
-"""Coder role: searches for edits until the tests of its phase pass, and writes only an edit that
-passed everything.
+"""Coder role: searches for patches until the tests of its phase pass. Only a patch that passed the
+whole suite is written.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .task import Progress, Task
 from .validation import Goal, PlausiblePatch
 
 SPARE_S = 45.0
-"""Kept back from the time for the answer, for the runs that come before and after a search."""
+"""Part of the answer's time that is kept for the runs before and after a search."""
 FIRST_SHARE = 0.6
-"""Of the budget, for the first group of failing tests when there are more."""
+"""Share of the budget for the first group of failing tests, if there are more."""
 MAX_EDITS = 12
 MAX_PRIMARIES = 3
 
@@ -36,8 +36,8 @@ def code(task: Task, progress: Progress) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedEdit:
-    """An edit in the worktree. before: the file as it was. complete: it repaired all that it was
-    for.
+    """Edit in the worktree. before: the file's content before it. complete: it repaired all tests
+    of its group.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class AppliedEdit:
 
 
 class Coder:
-    """Everything that one answer takes."""
+    """State of one answer: budget, open phases, applied edits and notes."""
 
     def __init__(self, task: Task, progress: Progress) -> None:
         self._task, self._progress = task, progress
@@ -76,7 +76,7 @@ class Coder:
         return self._open[0].open_with(self._left) if self._open else bool(self._left)
 
     def _one_edit(self) -> bool:
-        """Measure, search, and apply the best edit; False when nothing was found."""
+        """Measure, search, and apply the best patch; return False if none was found."""
         with Harness(self._task, self._progress) as harness:
             baseline = harness.measure(harness.collect())
             self._tests = len(baseline.outcomes)
@@ -152,8 +152,8 @@ class Coder:
         _write(path, candidate.result)
 
     def _revert_rejected(self) -> None:
-        """After a reviewer's no to a change with which all tests pass: put the files back, and
-        never propose the same again.
+        """Revert a change that passes all tests but that a reviewer rejected, and exclude it from
+        the search.
         """
         if not self._task.steps or self._task.steps[-1].get("role") != "reviewer":
             return
@@ -187,7 +187,9 @@ class Coder:
         )
 
     def _stuck(self) -> str:
-        """Say so; an edit at the end that repaired only a part is taken back."""
+        """Return the answer of a search that found too little. A last edit that repaired only a
+        part is reverted.
+        """
         while self._edits and not self._edits[-1].complete:
             edit = self._edits.pop()
             _write(edit.path, edit.before)
@@ -212,13 +214,13 @@ class Coder:
 
 
 def _phase_first(groups: Sequence[tuple[str, ...]], phase: Phase | None) -> list[tuple[str, ...]]:
-    """Put the groups of the phase first."""
+    """Order the groups of the phase first."""
     return sorted(groups, key=lambda group: phase is not None and not phase.tests_among(group))
 
 
 def _primaries(baseline: Baseline, group: Sequence[str]) -> list[str]:
-    """Return the tests that may decide first: those that run the fewest lines; more than one, as
-    each may fail for two reasons.
+    """Return the tests that may decide first: those that run the fewest lines. There are several
+    because each may fail for two reasons.
     """
     return sorted(
         group, key=lambda name: (len(baseline.lines_of(name)), baseline.failing[name].cpu_s)

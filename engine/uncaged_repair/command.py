@@ -36,11 +36,11 @@ WORKERS = re.compile(r"(?:^|[\s\"'=\[,])(?:-n[\s\"',=]*(?:auto|logical|\d+)|--nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCommand:
-    """arguments: after `pytest`, or the whole argv. python: the interpreter that the command names
-    by its path.
+    """Parsed test command. arguments: after `pytest`, or the whole argv. python: the interpreter,
+    if the command has its path.
     """
 
-    __test__ = False  # not a test, whatever its name says to pytest
+    __test__ = False  # pytest would collect it by its name
 
     runner: Runner
     arguments: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class TestCommand:
 
 
 def parse_command(text: str | None, directory: Path) -> TestCommand:
-    """Understand *text*, or choose pytest when there is none.
+    """Parse *text*; without one, choose pytest.
 
     Raises:
         UsageError: the words cannot be split.
@@ -96,16 +96,14 @@ def parse_command(text: str | None, directory: Path) -> TestCommand:
 
 
 def needs_plugins(top: Path, arguments: tuple[str, ...]) -> bool:
-    """Whether the repository names a pytest plugin that has to be loaded."""
+    """Return whether the repository's configuration or the arguments name a pytest plugin."""
     return any(
         argument.startswith(("--cov", "-n", "--asyncio", "--timeout")) for argument in arguments
     ) or bool(PLUGIN.search(_texts(top)))
 
 
 def plugin_options(top: Path, arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the options that keep plugins of the repository from starting workers and from
-    measuring coverage.
-    """
+    """Return options against plugins of the repository that start workers or measure coverage."""
     text = _texts(top) + " ".join(arguments)
     return (
         *(("-n0",) if WORKERS.search(text) else ()),

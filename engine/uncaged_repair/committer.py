@@ -1,4 +1,5 @@
-"""Committer role: makes one real commit on the worktree's branch, with the evidence in its message.
+"""Committer role: makes one commit on the worktree's branch, with the test runs before and after in
+its message.
 
 Hooks of the repository do not run and the commit is not signed: both may need a person or a
 network, and the message says so.
@@ -53,7 +54,7 @@ def commit(task: Task, progress: Progress) -> str:
         sha = top.line("rev-parse", "HEAD")
     except GitError as exc:
         if named_in(exc.words) is not None:
-            raise  # of the machine, not of the change: a person makes room and resumes
+            raise  # the disk is full: a person makes room and resumes
         return _failed(str(exc))
     lines = [
         f"Committed {sha[:12]} on {branch}: {', '.join(paths)}.",
@@ -65,8 +66,8 @@ def commit(task: Task, progress: Progress) -> str:
 
 
 def message(steps: Sequence[Mapping[str, object]], paths: Sequence[str]) -> str:
-    """Return the commit message: what was changed, how it was found, and what the tests said before
-    and after.
+    """Return the commit message: the changed files, the edits, and the test runs before and
+    after.
     """
     coded = [_meta(step) for step in steps if step.get("role") == "coder"]
     done = [meta for meta in coded if meta.get("status") in ("phase-done", "all-done")]
@@ -94,7 +95,7 @@ def _meta(step: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _test_report(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> str:
-    """Return the line with which the last answer of *role* tells of its test run."""
+    """Return the line of the last answer of *role* that reports its test run."""
     for step in reversed(steps):
         if step.get("role") == role:
             return next(
@@ -109,15 +110,15 @@ def _test_report(steps: Sequence[Mapping[str, object]], role: str, beginning: st
 
 
 def _stray_link(git: Git, path: str) -> bool:
-    """A link that leads out of the worktree was put there for the tests and belongs into no
-    commit.
+    """Return whether *path* is a link out of the worktree: it was made for the tests and belongs
+    into no commit.
     """
     place = git.directory / path
     return place.is_symlink() and place.readlink().is_absolute()
 
 
 def _identity(git: Git) -> dict[str, str]:
-    """Return ours where the person has set none."""
+    """Return this program's name and mail address, if the person has set none."""
     name, mail = (
         git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email")
     )

@@ -1,5 +1,5 @@
-"""Test environment of one answer: copies of the repository, a host for each core, and the known
-test results.
+"""Test harness of one answer: copies of the repository, a test host for each core, and cached
+results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ COLLECT_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where and how the tests of a task run; found without running any of them."""
+    """Repository under repair: its top, the subdirectory to work in, the test command and the
+    interpreter.
+    """
 
     top: Path
     inside: str
@@ -50,7 +52,7 @@ class Project:
 
 
 def project_of(task: Task) -> Project:
-    """Find the repository, the command and the interpreter of *task*."""
+    """Return the project of *task*; no test is run for it."""
     git = Git(directory=task.worktree, environment=task.environment)
     top = Path(git.line("rev-parse", "--show-toplevel"))
     command = parse_command(task.test_command, task.worktree)
@@ -64,7 +66,9 @@ def project_of(task: Task) -> Project:
 
 
 class Harness:
-    """Use as a context: the copies and processes are gone afterwards."""
+    """Test harness. Its ``with`` block owns the copies and processes, which are removed
+    afterwards.
+    """
 
     def __init__(self, task: Task, progress: Progress) -> None:
         self.task = task
@@ -102,7 +106,8 @@ class Harness:
         return f"{self.host.runner} {self.host.version}".strip()
 
     def collect(self) -> Collected:
-        """Collect the tests; with the repository's pytest plugins if they turn out to be needed.
+        """Collect the tests. If they turn out to need the repository's pytest plugins, collect
+        again with these.
 
         Raises:
             EnvironmentLacks: the interpreter has no pytest and there are no unittest tests.
@@ -128,7 +133,9 @@ class Harness:
         return found
 
     def measure(self, collected: Collected) -> Baseline:
-        """Find out which tests fail, and what they do."""
+        """Return the baseline; measure again with the repository's plugins if the failures show
+        that they are needed.
+        """
         baseline = self._measure(collected)
         wanted = [
             result.error[1] for result in baseline.failing.values() if result.error is not None
@@ -139,7 +146,7 @@ class Harness:
         return baseline
 
     def crew(self) -> list[Host]:
-        """Return a host for each core that may be used, ready to run candidates."""
+        """Return all hosts, one for each core that may be used, ready to run candidates."""
         if self._copies is not None and len(self.hosts) == 1 and not self._copies.large():
             while len(self.hosts) < min(MAX_HOSTS, len(os.sched_getaffinity(0))):
                 host = Host(self._copies.open(len(self.hosts)), self.host.config)
@@ -148,8 +155,8 @@ class Harness:
         return self.hosts
 
     def source(self, path: str) -> SourceFile | None:
-        """Return the file *path* as it is in the worktree; None if it is none that may be changed,
-        or cannot be read as Python.
+        """Return the file *path* of the worktree; None if it may not be changed or is no readable
+        Python.
         """
         if path not in self.sources:
             return None
@@ -161,7 +168,9 @@ class Harness:
         return self._read[path]
 
     def _own_sources(self) -> tuple[str, ...]:
-        """Return the files that may be changed: what the test command itself names is a test."""
+        """Return the files that may be changed. A file that the test command names counts as a
+        test.
+        """
         project = self.project
         named = {
             (project.top / project.inside / word).resolve() for word in project.command.arguments

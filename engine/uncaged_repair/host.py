@@ -37,11 +37,11 @@ MAX_MESSAGE_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """One run. expected: tests that need not pass for the run to go on. files: changed files by
-    path, whole.
+    """Request for one run of tests.
 
-    cpu_s, wall_s: of one test. total_s: of all. only: lines of interest by path, when lines are
-    noted.
+    expected: tests whose failure does not stop the run. files: changed files, path to content.
+    cpu_s, wall_s: limits of one test; total_s: of all. only: lines of interest by path, for
+    tracing.
     """
 
     tests: Sequence[str]
@@ -61,11 +61,11 @@ class RunRequest:
 
 
 class HostGone(Exception):
-    """Loss of the sandboxed process: it ended, timed out, or sent invalid messages."""
+    """Loss of the sandboxed process: it ended, timed out, or sent an invalid message."""
 
 
 class Host:
-    """Owner of one room and the process in it, which is started at first use."""
+    """Owner of one working copy and its process, which is started on first use."""
 
     def __init__(self, working_copy: WorkingCopy, config: RunnerConfig) -> None:
         self.working_copy, self.config = working_copy, config
@@ -74,7 +74,7 @@ class Host:
         self._rest = b""
 
     def collect(self, total_s: float) -> Collected:
-        """Import the repository's tests and return what there is.
+        """Import the repository's tests and return their names.
 
         Raises:
             EnvironmentLacks: the process does not start.
@@ -93,8 +93,8 @@ class Host:
         return found
 
     def run(self, request: RunRequest) -> RunReport:
-        """Run tests; a process that is lost over it gives a run that ended "broken", and the next
-        run has a new one.
+        """Run tests. If the process is lost, the report ends "broken" and the next run starts a new
+        process.
         """
         try:
             return run_of(self.messages(request))
@@ -102,7 +102,7 @@ class Host:
             return BROKEN
 
     def messages(self, request: RunRequest) -> list[Message]:
-        """Run tests as `run` does and return the messages.
+        """Run tests as `run` does and return the raw messages.
 
         Raises:
             HostGone: the process was lost.
@@ -197,7 +197,7 @@ class Host:
         return command
 
     def _exchange(self, message: Mapping[str, object], silence_s: float) -> list[Message]:
-        """Send one message and return the answers up to the one with "end" or "ready"."""
+        """Send one message and return the messages up to the one with "end" or "ready"."""
         process = self._process
         if process is None:
             raise HostGone("it is not running")

@@ -18,7 +18,9 @@ OLDEST = (3, 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectInterpreter:
-    """executable: its own path, links not resolved: a virtual environment is known by it."""
+    """Python interpreter of a repository. executable: its path with links unresolved, as a virtual
+    environment is known by it.
+    """
 
     executable: Path
     version: tuple[int, ...]
@@ -32,11 +34,11 @@ class ProjectInterpreter:
 def choose_interpreter(
     directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None
 ) -> ProjectInterpreter:
-    """Return the interpreter for the tests: the one *asked* for, `.venv` beside the code, the
-    active environment, ours.
+    """Return the first that works: the interpreter *asked* for, `.venv` beside the code, the active
+    environment, ours.
 
     Raises:
-        EnvironmentLacks: none of them runs, or the one that the repository has is too old.
+        EnvironmentLacks: none of them runs, or the repository's own is too old.
     """
     problems: list[str] = []
     for path, reason in _candidates(directory, top, environment, asked):
@@ -65,6 +67,7 @@ def choose_interpreter(
 def _candidates(
     directory: Path, top: Path, environment: Mapping[str, str], asked: Path | None
 ) -> Iterator[tuple[Path, str]]:
+    """Yield the paths to try, each with the reason that a person is shown."""
     if asked is not None:
         yield asked, "named by the test command"
     for place in dict.fromkeys((directory, top)):
@@ -76,8 +79,8 @@ def _candidates(
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """Ask *path* for its version; isolated and without `site`, so that nothing of the repository or
-    its environment runs.
+    """Return the version of the interpreter *path*. It runs isolated and without `site`, so that no
+    code of the repository runs.
     """
     try:
         done = subprocess.run(

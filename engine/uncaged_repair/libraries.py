@@ -17,15 +17,17 @@ MAX_FILE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Libraries:
-    """paths: directories to be readable. variables: for the environment of whatever runs there."""
+    """Import paths. paths: directories that have to be readable. variables: for the environment of
+    the interpreter.
+    """
 
     paths: tuple[Path, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def libraries_of(interpreter: ProjectInterpreter, environment: Mapping[str, str]) -> Libraries:
-    """Return what `.pth` files and editable installations of *interpreter* lead to, and the
-    person's own packages if they count there.
+    """Return the directories that `.pth` files and editable installations of *interpreter* name,
+    and the user's own site-packages outside of a virtual environment.
     """
     prefix = interpreter.executable.parent.parent
     places = [
@@ -51,7 +53,9 @@ def libraries_of(interpreter: ProjectInterpreter, environment: Mapping[str, str]
 
 
 def _linked_directories(place: Path) -> Iterator[Path]:
-    """Yield the directories that the files in *place* name."""
+    """Yield the directories that `.pth` files and finders of editable installations in *place*
+    name.
+    """
     for file in sorted(place.glob("*.pth")):
         for line in _text(file).splitlines():
             if line.startswith("/") and Path(line.strip()).is_dir():

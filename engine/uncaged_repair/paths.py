@@ -1,5 +1,5 @@
-"""Classification of files by name: the repository's own Python sources, which may be repaired, and
-its tests, which may not.
+"""Classification of files by name: Python sources, which may be repaired, and tests, which
+may not.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ MAX_SOURCE_BYTES = 1 << 20
 
 
 def is_test_path(path: str) -> bool:
-    """Whether the file *path* (relative, forward slashes) belongs to the tests or to their
-    configuration.
-    """
+    """Return whether *path* (relative, forward slashes) is a test or a configuration of tests."""
     pure = PurePosixPath(path)
     name = pure.name
     named = (

@@ -1,4 +1,4 @@
-"""Planned phases: which are open, and which tests each of them names. Plans of other agents are
+"""Phases of the plan: which are open, and which tests each of them names. Plans of other agents are
 read, too.
 """
 
@@ -16,14 +16,16 @@ MAX_NAMES = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One phase of the plan. ours: its acceptance lists tests, as this planner writes it."""
+    """Phase of the plan. ours: its acceptance criterion lists tests in the form that our planner
+    writes.
+    """
 
     name: str
     text: str
     ours: bool
 
     def tests_among(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the tests *names* that the phase speaks of."""
+        """Return those of the tests *names* that the phase names."""
         return tuple(
             name
             for name in names
@@ -31,8 +33,8 @@ class Phase:
         )
 
     def open_with(self, failing: Sequence[str]) -> bool:
-        """Whether the phase is open while the tests *failing* fail; a phase of another planner is
-        done when none fails.
+        """Return whether the phase is open while the tests *failing* fail. A phase of another
+        planner is done when no test fails.
         """
         return bool(self.tests_among(failing) if self.ours else failing)
 
@@ -43,7 +45,7 @@ def acceptance_of(tests: Sequence[str]) -> str:
 
 
 def open_phases(task: Task) -> list[Phase]:
-    """Return the planned phases that no coder's answer completed yet, in order."""
+    """Return the planned phases that no coder's answer has completed yet, in order."""
     completed = {
         name for meta in metas(task, "coder") for name in _list(meta.get("completedPhases"))
     }

@@ -1,4 +1,4 @@
-"""The planner runs the tests, and plans one phase for each group of failing tests; without a
+"""Planner role: runs the tests and plans one phase for each group of failing ones. Without a
 failing test it says what else could work.
 """
 
@@ -85,9 +85,8 @@ def _aborted(reason: str) -> str:
 
 
 def _why_not_collected(collected: Collected, where: str) -> str:
-    """Tell a repository without tests from one whose tests cannot all be loaded, and say why.
-
-    A suite that is not whole cannot be seen to pass, so no search begins.
+    """Return the reason why no search begins: there are no tests, or not all of them can be loaded.
+    A suite that is not whole cannot be seen to pass.
     """
     if collected.end == "timeout":
         hangs = "perhaps a module hangs when it is imported"

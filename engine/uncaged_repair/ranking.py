@@ -1,5 +1,5 @@
-"""Ranking: groups of failing tests, and for each an ordered list of candidate edits; pure, from the
-measurements.
+"""Ranking of patch candidates: failing tests in groups, and for each group an ordered list of
+edits. It only computes, from the measurements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Read = Callable[[str], SourceFile | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchCandidate:
-    """An edit, the file that it is for, and its score."""
+    """Edit with its file and its score."""
 
     score: float
     edit: SourceEdit
@@ -61,9 +61,9 @@ def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
 def suspicion_of(
     baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]
 ) -> dict[Line, float]:
-    """Return how suspicious each line is for the failing tests of *group*, at most 1.
+    """Return the suspiciousness of each line for the failing tests of *group*, at most 1.
 
-    Lines that run only while modules are imported are run by every test; they come last.
+    Lines that run while modules are imported are run by every test; they come last.
     """
     lines = [baseline.lines_of(name) for name in group]
     passing = list(baseline.passed.values())
@@ -93,10 +93,10 @@ def suspicion_of(
 def _untraced(
     baseline: Baseline, group: Sequence[str], read: Read, text: str, sources: Sequence[str]
 ) -> dict[Line, float]:
-    """Where no lines were seen (another process ran them), believe what the output names: the
-    places, then the functions around them.
+    """Return the suspiciousness of lines where none were traced, because another process ran them:
+    the places that the output names, then the functions around them.
 
-    If it names none, any line of the first *sources* is as good as another.
+    If it names none, all lines of the first *sources* are equal.
     """
     stacks = [baseline.failing[name].frames for name in group]
     named = {(frame.path, frame.line) for stack in stacks for frame in stack}
@@ -154,8 +154,8 @@ def _outer_first(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFuncti
 
 
 def _import_lines(tree: ast.Module, called: set[int]) -> set[int]:
-    """Return the lines that run on import: those outside functions, and of functions that were
-    *called* then.
+    """Return the lines that run on import: those outside functions, and those of functions that
+    were *called* then.
     """
     found: set[int] = set()
     waiting: list[ast.AST] = list(tree.body)

@@ -1,4 +1,6 @@
-"""Cache of test results by the exact state of the files, kept beside the thread; optional."""
+"""Cache of test results, kept with the thread's files. Its key is the exact state of the
+repository's files.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ class MessageSource(Protocol):
 
 
 class CachedHost:
-    """A host whose answers are kept. tree: digest of the files and of how they are tested; answers
-    for another one are forgotten.
+    """Host with a cache of its messages. tree: digest of the files and of the runner; a cache of
+    another digest is dropped.
     """
 
     def __init__(self, host: MessageSource, path: Path, tree: str) -> None:
@@ -44,7 +46,7 @@ class CachedHost:
         return run_of(self._known[name])
 
     def save(self) -> None:
-        """Write what is new to disk, whole or not at all."""
+        """Write the cache atomically, if there is a new result."""
         if not self._new:
             return
         data = json.dumps({"tree": self._tree, "runs": self._known}).encode()

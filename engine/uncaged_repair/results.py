@@ -1,4 +1,4 @@
-"""Messages of the test server as checked data; a malformed message becomes a failed test."""
+"""Messages of the test server, parsed. A malformed message becomes a failed test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ RED = frozenset({"failed", "error", "timeout", "died"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
+    """Frame of a traceback that lies in the repository."""
+
     path: str
     line: int
     function: str
@@ -19,13 +21,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
-    """One test's outcome: passed, failed, error, skipped, xfailed, timeout, died or missing.
+    """Result of one test. outcome: passed, failed, error, skipped, xfailed, timeout, died or
+    missing.
 
-    lines: path → executed lines. held: (path, first line of the code, variable, types). attributes:
-    class → attribute → types.
+    lines: path to executed lines. held: (path, first line of the code, variable, types).
+    attributes: class to attribute to types.
     """
 
-    __test__ = False  # not a test, whatever its name says to pytest
+    __test__ = False  # pytest would collect it by its name
 
     name: str
     outcome: str
@@ -39,7 +42,7 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """end: finished, late, timeout, died, same, broken."""
+    """Results of one run. end: finished, late, timeout, died, same, broken."""
 
     results: tuple[TestResult, ...]
     end: str
@@ -55,7 +58,7 @@ BROKEN = RunReport(results=(), end="broken", cpu_s=0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """errors: (path, message) of what could not be collected.
+    """Result of a collection. errors: (path, message) of what could not be collected.
 
     called: (path, first line, name) of the functions that ran while the tests were collected.
     """
@@ -69,7 +72,7 @@ class Collected:
 
 
 def run_of(messages: Sequence[Message]) -> RunReport:
-    """Read the messages of one run; the last has "end"."""
+    """Parse the messages of one run; the last has "end"."""
     last = messages[-1] if messages else {}
     return RunReport(
         results=tuple(

@@ -1,4 +1,4 @@
-"""Reviewer role: verifies that the whole suite passes on the changed files, and that no test was
+"""Reviewer role: checks that the whole suite passes on the changed files and that no test was
 weakened for it.
 """
 
@@ -43,7 +43,7 @@ def review(task: Task, progress: Progress) -> str:
         )
         outcomes = run.outcomes
         again = [name for name, outcome in outcomes.items() if outcome in RED]
-        if 0 < len(again) <= 3:  # once more, alone: an unsteady test is no verdict
+        if 0 < len(again) <= 3:  # run again alone, as a test may be unsteady
             outcomes |= run_suite(
                 harness.host, again, test_s=task.limits.test_s, suite_s=task.limits.suite_s
             ).outcomes

@@ -1,4 +1,6 @@
-"""How the tests of a repository are run is settled once, and is the same for every host."""
+"""Configuration of the test runner: interpreter, command, paths and variables. It is the same for
+every host.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ PASSED_ON = ("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerConfig:
-    """inside: the working directory, relative to the top. origins: directories that installations
-    may point to instead of the copy.
-    read: further paths that the tests may read. environment: the person's; variables: what the
-    interpreter needs besides.
-    options: for pytest, whatever is run.
+    """Configuration of the test runner.
+
+    inside: the working directory, relative to the top. origins: directories that installations may
+    name instead of the copy. read: further paths that the tests may read. environment: the
+    caller's; variables: what the interpreter needs besides. options: for every run of pytest.
     """
 
     interpreter: ProjectInterpreter
@@ -33,7 +35,7 @@ class RunnerConfig:
     options: tuple[str, ...]
 
     def variables_for_tests(self) -> dict[str, str]:
-        """Return the whole environment of the tests, home and temporary directory aside."""
+        """Return the environment of the tests, without home and temporary directory."""
         binaries = self.interpreter.executable.parent
         return {
             "LANG": "C.UTF-8",
@@ -52,8 +54,8 @@ class RunnerConfig:
         }
 
     def options_for_single_tests(self) -> list[str]:
-        """Return the options of the person's own pytest command that hold for one test as well: no
-        paths, no choice of tests.
+        """Return the options of the person's pytest command that hold for a single test as well: no
+        paths and no selection of tests.
         """
         kept = list(self.options)
         words = iter(self.command.arguments)

@@ -1,8 +1,8 @@
-"""Search: tries candidates in order on all hosts until one passes everything, then a little longer
-for a smaller one.
+"""Search over patch candidates: tries them in order on all hosts until one passes everything, then
+some more for a smaller one.
 
-Rule 1: the failing test first, then the tests that run the changed line, then the whole suite in a
-fresh process.
+Rule 1: the failing test runs first, then the tests that run the changed line, then the whole suite
+in a fresh process.
 Rule 2: which candidate wins depends on the order alone, not on which host was quicker.
 Rule 3: an edit that deletes or weakens wins only if no other passed.
 """
@@ -28,7 +28,7 @@ ReportProgress = Callable[[int, str], None]
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """Limits of a search: processor time, candidates, and a real time *until*."""
+    """Limits of a search: processor time, number of candidates, and a time *until* by the clock."""
 
     cpu_s: float
     candidates: int
@@ -39,7 +39,7 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """Say what is used up, or None."""
+        """Return the limit that is reached, in words; None if there is none."""
         if self.used_cpu_s >= self.cpu_s:
             return f"{self.cpu_s:.0f} s of processor time"
         if self.tried >= self.candidates:
@@ -47,7 +47,7 @@ class Budget:
         return "the time for this answer" if self.clock() >= self.until else None
 
     def part(self, share: float) -> Budget:
-        """Return a budget of its own with a *share* of what is left."""
+        """Return a new budget with a *share* of what is left."""
         cpu_s, candidates = (
             (self.cpu_s - self.used_cpu_s) * share,
             int((self.candidates - self.tried) * share),
@@ -55,12 +55,13 @@ class Budget:
         return Budget(cpu_s=cpu_s, candidates=candidates, until=self.until, clock=self.clock)
 
     def beyond(self, cpu_s: float) -> Budget:
-        """Return a small budget of its own for what may be done after this one."""
+        """Return a small new budget for work after this one has ended."""
         return Budget(
             cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s, clock=self.clock
         )
 
     def pay(self, part: Budget) -> None:
+        """Add what *part* has used."""
         self.used_cpu_s += part.used_cpu_s
         self.tried += part.tried
 
@@ -73,12 +74,12 @@ def search(
     progress: ReportProgress,
 ) -> PlausiblePatch | None:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
-    it; or None.
+    it; else None.
     """
     first = SearchPass(hosts, queue, PatchValidator(goal, least_cpu_s=LEAST_CPU_S), budget)
     first.run(progress)
     if first.best is None and first.slow and budget.spent is None:
-        again = [queue[number] for number in sorted(first.slow)]  # perhaps right, and only slow
+        again = [queue[number] for number in sorted(first.slow)]  # perhaps correct, but slow
         second = SearchPass(
             hosts, again, PatchValidator(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget
         )
@@ -99,7 +100,9 @@ def search(
 
 
 class SearchPass:
-    """Every candidate of a queue once, on all hosts; what they share is under one lock."""
+    """Pass over a queue in which each candidate is tried once, on all hosts. One lock guards the
+    shared state.
+    """
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ class SearchPass:
             try:
                 for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
                     done.result()
-            except BaseException:  # cancelled: no further candidate begins
+            except BaseException:  # cancelled: start no further candidate
                 self._cutoff = 0
                 raise
 
@@ -140,25 +143,25 @@ class SearchPass:
                 if number >= self._cutoff or self._budget.spent is not None:
                     return
                 self._next += 1
-            tried = self._validator.validate(host, number, self._queue[number])
+            validation = self._validator.validate(host, number, self._queue[number])
             with self._lock:
-                self._note(number, tried, progress)
+                self._note(number, validation, progress)
 
-    def _note(self, number: int, tried: Validation, progress: ReportProgress) -> None:
+    def _note(self, number: int, validation: Validation, progress: ReportProgress) -> None:
         budget = self._budget
-        budget.used_cpu_s += tried.cpu_s
-        budget.tried += tried.ran
-        if tried.slow:
+        budget.used_cpu_s += validation.cpu_s
+        budget.tried += validation.ran
+        if validation.slow:
             self.slow.append(number)
-        if tried.part:
+        if validation.part:
             self.part.append(number)
-        if tried.passing is not None:
-            self.passing.append(tried.passing)
-            self._cutoff = min(self._cutoff, number + 1 + lookahead(number, tried.passing))
-        if tried.ran:
+        if validation.passing is not None:
+            self.passing.append(validation.passing)
+            self._cutoff = min(self._cutoff, number + 1 + lookahead(number, validation.passing))
+        if validation.ran:
             progress(budget.tried, self._queue[number].edit.path)
 
 
 def lookahead(number: int, passing: PlausiblePatch) -> int:
-    """Return how many more candidates are tried for a better one."""
+    """Return how many further candidates are tried for a better one."""
     return max(400, 2 * number) if passing.severity else min(max(60, number // 2), 400)

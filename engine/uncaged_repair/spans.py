@@ -1,6 +1,4 @@
-"""Byte spans of the nodes of a file's syntax tree, so that an edit leaves all other bytes as they
-were.
-"""
+"""Byte spans of syntax tree nodes in a file, so that an edit leaves all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -16,16 +14,16 @@ LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class UnreadableSource(Exception):
-    """The file is no Python that can be parsed here: binary, wrongly encoded, a syntax error or a
-    newer syntax.
+    """The file cannot be parsed here: it is binary, wrongly encoded, no Python, or a newer
+    Python.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """One Python file.
+    """Parsed Python file.
 
-    path: relative to the repository, with forward slashes. data: the text as UTF-8, without byte
+    path: relative to the repository, with forward slashes. data: the text as UTF-8 without byte
     order mark; all spans count its bytes.
     """
 
@@ -43,7 +41,7 @@ class SourceFile:
         return self.line_starts[line - 1] + column
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Return the first byte of *node* and the one after its last; parentheses around an
+        """Return the first byte of *node* and the one after its last. Parentheses around an
         expression do not belong to it.
         """
         end_line, end_column = (
@@ -68,9 +66,7 @@ class SourceFile:
         return found.group().decode() if found else "\n"
 
     def encode(self, data: bytes) -> bytes:
-        """Return the file's bytes for *data*: in the file's own encoding, with its byte order
-        mark.
-        """
+        """Return *data* in the file's own encoding, with its byte order mark."""
         return data.decode().encode(self.encoding)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -107,7 +103,7 @@ def read_source(path: str, raw: bytes) -> SourceFile:
 
 
 def parses(data: bytes) -> bool:
-    """Whether *data* (UTF-8) is a Python module."""
+    """Return whether *data* (UTF-8) is a Python module."""
     try:
         ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -116,7 +112,7 @@ def parses(data: bytes) -> bool:
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Walk *statement* and its expressions, but not the statements inside its body."""
+    """Yield *statement* and its expressions, but not the statements in its body."""
     yield statement
     waiting = [
         child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)
@@ -130,7 +126,7 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def header_lines(statement: ast.stmt) -> tuple[int, int]:
-    """Return the first and the last line that *statement* itself takes, without its body."""
+    """Return the first and the last line of *statement* without its body."""
     first = min(
         [statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))]
     )
@@ -141,7 +137,7 @@ def header_lines(statement: ast.stmt) -> tuple[int, int]:
 
 
 def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield each list of statements that *statement* holds."""
+    """Yield each list of statements in *statement*."""
     for name in ("body", "orelse", "finalbody"):
         held = getattr(statement, name, None)
         if isinstance(held, list) and held and isinstance(held[0], ast.stmt):

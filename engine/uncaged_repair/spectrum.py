@@ -1,5 +1,5 @@
-"""Spectrum-based fault localisation (Ochiai): suspicion of lines from failing and passing tests,
-raised by hints of the failures.
+"""Spectrum-based fault localisation (Ochiai): suspiciousness of lines from failing and passing
+tests, raised by hints of the failures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 def ochiai(
     failing: Sequence[frozenset[Line]], passing: Iterable[frozenset[Line]]
 ) -> dict[Line, float]:
-    """Return the suspicion of each line that a failing test ran: between 0 and 1."""
+    """Return the suspiciousness of each line that a failing test ran, between 0 and 1."""
     failed: dict[Line, int] = {}
     for lines in failing:
         for line in lines:
@@ -41,7 +41,8 @@ def apply_hints(
     functions: Mapping[Line, str],
     text: str,
 ) -> dict[Line, float]:
-    """Raise what tracebacks point to and what *text* (the issue) names; the highest becomes 1.
+    """Raise the lines in tracebacks and those whose file or function *text* (the issue) names;
+    scale the highest to 1.
 
     functions: the name of the function around each line.
     """
@@ -61,10 +62,10 @@ def apply_hints(
 
 
 def group_tests(tops: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Group failing tests by the place that each suspects most; the largest group first, otherwise
-    in the order given.
+    """Group failing tests by the place that each suspects most. The largest group comes first, else
+    the order is kept.
 
-    tops: test → its most suspicious places, best first.
+    tops: test to its most suspicious places, best first.
     """
     groups: dict[str, list[str]] = {}
     for name, places in tops.items():

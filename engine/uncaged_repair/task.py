@@ -1,4 +1,4 @@
-"""Task of the repair process, checked where it enters."""
+"""Task of the repair process, checked where it is read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairLimits:
-    """budget_s: processor time of one coder's search. test_s: of one test. suite_s: real time of
-    one run of all tests.
+    """Limits of a repair. budget_s: processor time of one coder's search. test_s: of one test.
+    suite_s: of one run of all tests, by the clock.
     """
 
     budget_s: float = 240.0
@@ -36,10 +36,10 @@ class RepairLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Task for the repair: the role, the files, the limits.
+    """Task of the repair: the role, the files, the limits.
 
-    worktree: where to work, perhaps a subdirectory of the repository. steps: the role steps so far.
-    wall_s: until the answer is due.
+    worktree: the directory to work in, perhaps a subdirectory of the repository. steps: the role
+    steps so far. wall_s: time until the answer is due.
     """
 
     role: str
@@ -54,7 +54,7 @@ class Task:
     wall_s: float
 
     def as_json(self) -> dict[str, object]:
-        """Return what `task_of` reads."""
+        """Return the task as JSON values, which `task_of` reads."""
         return {
             "role": self.role,
             "worktree": str(self.worktree),
@@ -82,7 +82,7 @@ class Task:
 
 
 def task_of(message: Mapping[str, object]) -> Task:
-    """Read a task from JSON values that `Task.as_json` made."""
+    """Return the task in JSON values that `Task.as_json` made."""
     steps, environment, limits = message["steps"], message["environment"], message["limits"]
     if (
         not isinstance(steps, list)
@@ -111,7 +111,7 @@ def task_of(message: Mapping[str, object]) -> Task:
 
 
 def limits_of(settings: Mapping[str, object]) -> RepairLimits:
-    """Check the settings of a repair agent; UsageError names the one that is wrong."""
+    """Return the checked limits of an agent's settings; UsageError names the one that is wrong."""
     check.known(settings, *KEYS, kind=KIND)
     default = RepairLimits()
     return RepairLimits(

@@ -1,5 +1,5 @@
-"""Trial of one candidate by running tests: the failing one, those that run the changed line, then
-the whole suite afresh.
+"""Patch validation by running tests: the failing one, those that run the changed line, then the
+whole suite in a fresh process.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MAX_UNSTEADY = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlausiblePatch:
-    """A candidate that breaks nothing. fixed: tests that failed and now pass. complete: among them
-    all that were asked for.
+    """Candidate that passes the whole suite. fixed: tests that failed and now pass. complete: these
+    include all tests of the goal.
 
-    forgotten: how many variables are computed for nothing afterwards.
+    newly_unused: number of variables that are computed but no longer used.
     """
 
     number: int
@@ -36,21 +36,22 @@ class PlausiblePatch:
 
     @property
     def severity(self) -> int:
-        """0 for an edit that changes, more for one that weakens or leaves work undone, most for one
-        that deletes.
+        """Return 0 for an edit that changes, 1 for one that weakens or leaves variables unused, 2
+        for one that deletes.
         """
         return max(NATURES.index(self.candidate.edit.nature), 1 if self.newly_unused else 0)
 
     @property
     def key(self) -> tuple[bool, int, int, bool, int]:
-        """Sort key, best first: complete, not drastic, small, not growing, early."""
+        """Return the sort key, best first: complete, mild, small, not growing, early."""
         edit = self.candidate.edit
         return not self.complete, self.severity, edit.size, edit.grows, self.number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """primary: the failing test that decides first. group: all that the edit is to repair.
+    """Goal of a search. primary: the failing test that decides first. group: all tests that the
+    patch has to repair.
 
     excluded: unwanted results as (path, whole file).
     """
@@ -63,8 +64,8 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """ran: whether it was run at all (text that is no Python is not). slow: it was cut off. part:
-    it repairs the primary test, not all.
+    """Result of validating one candidate. ran: it was run at all; text that does not parse is not.
+    slow: it timed out. part: it repairs the primary test, but not all.
     """
 
     cpu_s: float
@@ -75,9 +76,7 @@ class Validation:
 
 
 class PatchValidator:
-    """Judge of one candidate after the other against one goal; *partly*: repairing the primary test
-    is enough.
-    """
+    """Validator of candidates against one goal. partly: repairing the primary test is enough."""
 
     def __init__(self, goal: Goal, *, least_cpu_s: float, partly: bool = False) -> None:
         self.goal = goal
@@ -109,6 +108,7 @@ class PatchValidator:
         self._suite_s = 60 + 4 * sum(self._times_s.values())
 
     def validate(self, host: RequestRunner, number: int, candidate: PatchCandidate) -> Validation:
+        """Run the tests that decide about one candidate, until one fails."""
         edit, goal = candidate.edit, self.goal
         if (
             not parses(edit.apply(candidate.source.data))
@@ -171,8 +171,8 @@ class PatchValidator:
     def _suite(
         self, host: RequestRunner, number: int, candidate: PatchCandidate, files: dict[str, bytes]
     ) -> tuple[PlausiblePatch | None, float]:
-        """Run everything afresh; where tests are known to be unsteady, one that fails in the suite
-        but not alone is let off.
+        """Run the suite in a fresh process. Where tests are known to be unsteady, one that fails in
+        the suite but passes alone is excused.
         """
         baseline, goal = self.goal.baseline, self.goal
         expected, spent = list(self._expected), 0.0

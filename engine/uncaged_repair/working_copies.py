@@ -1,5 +1,5 @@
-"""Copies of the repository for test runs in the script sandbox; the worktree itself is not
-written.
+"""Working copies of the repository for test runs in the script sandbox. The worktree itself is
+never written.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LARGE_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingCopy:
-    """Copy with a home and a temporary directory of its own. pristine: the same files, read-only;
-    shared by all rooms.
+    """Copy with a home and a temporary directory of its own. pristine: the same files, read-only
+    and shared by all copies.
     """
 
     repository: Path
@@ -50,7 +50,7 @@ class WorkingCopy:
         environment: Mapping[str, str],
         read: Sequence[Path],
     ) -> ScriptProcess:
-        """Start a program in the sandbox: it writes to this room alone and has no network."""
+        """Start a program in the sandbox. It may write to this copy alone and has no network."""
         bounds = ScriptBounds(
             read=(self.pristine, *read),
             write=(self.repository, self.home, self.temporary),
@@ -68,7 +68,7 @@ class WorkingCopy:
         )
 
     def renew(self) -> None:
-        """Make the copy anew, after a change that was not undone."""
+        """Make the copy anew, after a change that was not reverted."""
         for directory in (self.repository, self.home, self.temporary):
             shutil.rmtree(directory, ignore_errors=True)
         scratch_copy(self.pristine, self.repository)
@@ -76,7 +76,7 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """The copies for one answer; leaving the ``with`` block removes them."""
+    """Owner of the copies for one answer; leaving the ``with`` block removes them."""
 
     def __init__(self, top: Path, place: Path, mechanism: Mechanism) -> None:
         self._top, self._place, self._mechanism = top, place, mechanism
@@ -106,7 +106,7 @@ class WorkingCopies:
             raise EnvironmentLacks(problem, remedy="make room")
 
     def open(self, number: int) -> WorkingCopy:
-        """Make the room *number*."""
+        """Make the copy *number*."""
         base = self._place / f"room-{number}"
         _make_private(self._user, base)
         working_copy = WorkingCopy(
@@ -121,7 +121,7 @@ class WorkingCopies:
         return working_copy
 
     def large(self) -> bool:
-        """Whether one more copy of the repository is expensive."""
+        """Return whether another copy of the repository would be expensive."""
         total = 0
         for directory, _, files in os.walk(self.pristine):
             for name in files:

@@ -1,1 +1,1 @@
-"""Candidate edits: pure functions from the text of a file to an ordered list of small changes."""
+"""Edit operators: pure functions from a place in a file to candidate edits, each with a weight."""

@@ -1,5 +1,5 @@
-"""Wrong calls: arguments exchanged, missing or one too many, a sibling function, a call around a
-value missing or one too many.
+"""Edit operators for calls: arguments exchanged, missing or one too many, a sibling function, a
+call around a value added or removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIBLINGS: Sequence[Sequence[str]] = tuple(
 
 
 def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Two arguments exchanged; one left out; one variable handed in as well."""
+    """Yield calls with two arguments exchanged, one dropped, or one variable added."""
     if not isinstance(node, ast.Call):
         return
     plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
@@ -76,7 +76,7 @@ def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
 
 
 def siblings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """A function or method with a similar purpose; another function of the same module."""
+    """Yield a function or method with a similar purpose, or another function of the same module."""
     if isinstance(node, ast.Attribute):
         end = site.source.span(node)[1]
         start, name = end - len(node.attr.encode()), node.attr
@@ -103,7 +103,7 @@ def siblings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def wrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """A call around a value: `len`, `abs`, `max(0, …)`, `sorted`, `.lower()`, `()` …"""
+    """Yield calls around a value: `len`, `abs`, `max(0, …)`, `sorted`, `.lower()`, `()` …"""
     if not isinstance(node, ast.expr) or not _is_wrappable(site, node):
         return
     text, types = site.segment(node), site.types(node)
@@ -150,8 +150,8 @@ def wrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def unwrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """The argument instead of the call; the object instead of its method's result; the method
-    itself; a call awaited or not.
+    """Yield the argument instead of the call, the object instead of its method's result, the method
+    itself, and the call with or without `await`.
     """
     match node:
         case ast.Call(func=function, args=operands):
@@ -177,7 +177,7 @@ def unwrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def elements(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """An element more or less in a list; two of a pair exchanged; `yield from` for `yield`."""
+    """Yield lists with an element more or less, pairs exchanged, and `yield from` for `yield`."""
     match node:
         case ast.Yield(value=ast.expr() as value):
             yield site.edit(node, f"yield from {site.segment(value)}", "yield", 0.4)

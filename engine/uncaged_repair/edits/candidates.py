@@ -1,5 +1,5 @@
-"""All generators in one explicit order, and their edits for a file as one list: distinct, likeliest
-first.
+"""All edit operators in one explicit order, and their edits for a file as one list: distinct,
+likeliest first.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ FLOOR = 0.02
 def candidates(
     source: SourceFile, suspicion: Mapping[int, float], facts: ValueFacts
 ) -> list[tuple[float, SourceEdit]]:
-    """Return the edits of the suspicious lines of *source* with their scores, best first; equal
-    text is kept once.
+    """Return the edits of the suspicious lines of *source* with their scores, best first. Of equal
+    edits the best score is kept.
 
-    suspicion: line → how suspicious, above 0 and at most 1; lines that are absent are left alone.
+    suspicion: line to suspiciousness, above 0 and at most 1; other lines are not edited.
     """
     found: dict[tuple[int, int, str], tuple[float, SourceEdit]] = {}
     for site in edit_sites(source, facts):

@@ -1,5 +1,5 @@
-"""Incomplete conditions: one more case with `or`, one more demand with `and`, a guard before a
-condition that fails on None.
+"""Edit operators for conditions: one more case with `or`, one more demand with `and`, a test for
+None before use.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from .facts import may_be_number, may_be_sequence
 
 
 def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """`C` becomes `C or D`, `D or C`, `C and D`, `D and C` with D from the variables in scope and
-    the conditions of the function.
+    """Yield `C or D`, `D or C`, `C and D`, `D and C` for the condition C, with D from the variables
+    in scope and the function's conditions.
     """
     for condition in _conditions(node):
         text = (
@@ -32,7 +32,9 @@ def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Catch or raise the exception that the failing test saw or the file names elsewhere."""
+    """Yield handlers and raise statements with the exception that the failing test saw or that the
+    file uses.
+    """
     named = [kind for kind, _ in site.facts.errors if kind not in ("AssertionError", "Failed")]
     used = [name for name in _exception_names(site.source.tree) if name not in named]
     if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name | ast.Attribute):
@@ -72,8 +74,8 @@ def _conditions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, float]]:
-    """Return further conditions, likeliest first, each with a weight; a None in sight makes tests
-    for None likely.
+    """Return conditions to add, likeliest first, each with a weight. An error about None makes
+    tests for None likely.
     """
     missing = any("NoneType" in message for _, message in site.facts.errors)
     inside = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
@@ -112,8 +114,8 @@ def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, 
 
 
 def _protects(extra: str, condition: ast.expr) -> bool:
-    """A test for None or emptiness of a variable that the condition goes on to use has to come
-    first.
+    """Return whether *extra* tests a variable for None or emptiness that *condition* goes on to
+    use: it has to come first.
     """
     name = extra.removeprefix("not ").removesuffix(" is None")
     return name != extra and any(
@@ -122,8 +124,8 @@ def _protects(extra: str, condition: ast.expr) -> bool:
 
 
 def _conjunct(extra: str) -> str:
-    """Return what `and` demands where `or` would have let through: the opposite of a test for
-    emptiness or None.
+    """Return what `and` demands where `or` would add *extra*: the opposite of a test for emptiness
+    or None.
     """
     if extra.startswith("not "):
         return extra.removeprefix("not ")

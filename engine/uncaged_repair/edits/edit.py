@@ -1,4 +1,4 @@
-"""An edit replaces one span of bytes in one file, and says how likely and how drastic it is."""
+"""Edit of one span of bytes in one file, with its weight and its severity."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..spans import SourceFile
 Nature = Literal["change", "weaken", "delete"]
 TOKEN = re.compile(r"-?\b\d[\w.]*|\w+|[-+*/%&|^<>=!@:]+|[^\s()]")
 NATURES: Sequence[Nature] = ("change", "weaken", "delete")
-"""From what is preferred to what comes last, when several edits pass all tests."""
+"""Order of preference, if several edits pass all tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEdit:
-    """Replace ``source.data[start:end]``.
+    """Replacement of ``source.data[start:end]``.
 
-    line: where suspicion is looked up. weight: how likely such an edit is a fix, above 0 and at
-    most 1.
+    line: the line whose suspiciousness counts. weight: how likely such an edit is a fix, above 0
+    and at most 1.
     """
 
     path: str
@@ -36,8 +36,8 @@ class SourceEdit:
 
     @property
     def size(self) -> int:
-        """Count the words and signs that leave and arrive; parentheses do not count, and what only
-        changes places counts once.
+        """Return how many words and signs are removed and added. Parentheses do not count, and a
+        mere exchange counts as 2.
         """
         before, after = TOKEN.findall(self.before), TOKEN.findall(self.after)
         same = sum(
@@ -54,7 +54,7 @@ class SourceEdit:
         return data[: self.start] + self.after.encode() + data[self.end :]
 
     def describe(self, source: SourceFile) -> str:
-        """Return one line for people: where, what kind, and the changed line before and after."""
+        """Return one line for people: place, kind, and the changed line before and after."""
         if not (self.after and self.before) and (self.after or self.before).endswith(("\n", "\r")):
             return f"{self.path}:{self.line_at(source)} {self.kind}: `{_one_line(self.after or self.before)}`"
         changed = self.apply(source.data)

@@ -1,5 +1,5 @@
-"""A scene is one statement with all that its edits may draw on: names in scope with their types,
-constants, and the neighbours.
+"""Edit site: one statement with all that its edits may draw on, such as names in scope with their
+types, constants, and functions.
 """
 
 from __future__ import annotations
@@ -36,16 +36,15 @@ BINDING: Mapping[str, int] = {
     **{"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5},
     **{"*": 6, "/": 6, "//": 6, "%": 6, "@": 6, "sign": 7, "**": 8},
 }
-"""How tightly arithmetic binds; everything else binds less."""
+"""Precedence of arithmetic operators; any other operator has a lower one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditSite:
-    """names: variables in scope, nearest first, with the types that they were seen to hold (none:
-    not known).
+    """Statement to be edited.
 
-    words: the strings that occur in the file. functions: the names of the functions and classes of
-    the module.
+    names: variables in scope, nearest first, with their observed types (empty: not known). words:
+    the short strings of the file. functions: the names of the module's functions and classes.
     """
 
     source: SourceFile
@@ -59,7 +58,7 @@ class EditSite:
 
     @property
     def nodes(self) -> Iterator[ast.AST]:
-        """Walk the parts of the statement that may be edited: no annotations, no text inside
+        """Yield the parts of the statement that may be edited: no annotations, and no text inside
         f-strings.
         """
         banned = {
@@ -74,7 +73,7 @@ class EditSite:
     def edit(
         self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change"
     ) -> SourceEdit:
-        """Replace the whole of *node*."""
+        """Return the replacement of the whole of *node*."""
         start, end = self.source.span(node)
         return self.edit_span(
             start, end, after, kind, weight, nature=nature, line=getattr(node, "lineno", 0)
@@ -91,8 +90,8 @@ class EditSite:
         nature: Nature = "change",
         line: int = 0,
     ) -> SourceEdit:
-        """Replace the bytes from *start* to *end*; *line*: where suspicion is looked up, by default
-        the statement's.
+        """Return the replacement of the bytes from *start* to *end*. line: the line whose
+        suspiciousness counts, by default the statement's.
         """
         return SourceEdit(
             path=self.source.path,
@@ -163,8 +162,8 @@ class EditSite:
         return types_of(node, self.names, self.facts)
 
     def has_own_place(self, node: ast.AST) -> bool:
-        """Say whether *node* has a place of its own: the text parts of an f-string and its format
-        have that of the whole string.
+        """Return whether *node* can be replaced by itself: parts of an f-string and its format have
+        the span of the whole string.
         """
         above = self.source.parents.get(node)
         return not isinstance(above, ast.JoinedStr) and not (
@@ -173,7 +172,7 @@ class EditSite:
 
 
 def edit_sites(source: SourceFile, facts: ValueFacts) -> Iterator[EditSite]:
-    """Yield one scene for each statement of *source*, in the order of the text."""
+    """Yield one site for each statement of *source*, in the order of the text."""
     functions = [node for node in source.tree.body if isinstance(node, Function | ast.ClassDef)]
     words = [
         node.value
@@ -257,8 +256,8 @@ def _bound_names(function: Function) -> list[str]:
 
 
 def _module_names(tree: ast.Module) -> list[str]:
-    """Return the variables that the module itself binds (not its functions, classes and
-    imports).
+    """Return the variables that the module itself binds, without its functions, classes and
+    imports.
     """
     assigned = [
         node
@@ -284,8 +283,8 @@ def _observed_types(path: str, function: Function, name: str, facts: ValueFacts)
 
 
 def _assigned_types(within: ast.AST, name: str) -> Types:
-    """Return the types of the displays and plain calls that are assigned to *name*; empty if
-    anything else is, too.
+    """Return the types of the literals and plain calls that are assigned to *name*; empty if
+    anything else is assigned, too.
     """
     found: set[str] = set()
     for node in ast.walk(within):

@@ -1,5 +1,5 @@
-"""What a failing run showed about values narrows the edits: which types each variable had, which
-attributes each type has.
+"""Facts about values from a failing run, which narrow the edits: types of variables, attributes of
+types.
 """
 
 from __future__ import annotations
@@ -69,11 +69,10 @@ RESULT_TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueFacts:
-    """Types by their bare names.
+    """Observed types by their bare names.
 
-    locals: (path, variable) → (first line of the code that had it, types that it held).
-    attributes: class name → attribute → types that it held. errors: (exception name, message) of
-    the failing tests.
+    locals: (path, variable) to (first line of the code, types). attributes: class name to attribute
+    to types. errors: (exception name, message) of the failing tests.
     """
 
     locals: Mapping[tuple[str, str], tuple[tuple[int, Types], ...]] = field(default_factory=dict)
@@ -82,8 +81,8 @@ class ValueFacts:
 
 
 def compatible(one: Types, other: Types) -> bool:
-    """Whether a value of the types *other* can replace one of the types *one*; unknown types
-    fit.
+    """Return whether a value of the types *other* can replace one of the types *one*; unknown types
+    can.
     """
     left, right = one - {"NoneType"}, other - {"NoneType"}
     if not left or not right or left & right:
@@ -92,18 +91,18 @@ def compatible(one: Types, other: Types) -> bool:
 
 
 def may_be_number(types: Types) -> bool:
-    """Say whether a number may be held; what is not known may."""
+    """Return whether a value of *types* may be a number; of unknown types it may."""
     return not types or bool(types & NUMBERS)
 
 
 def may_be_sequence(types: Types) -> bool:
-    """Say whether something that can be sliced may be held; what is not known may."""
+    """Return whether a value of *types* may be sliced; of unknown types it may."""
     return not types or bool(types & SEQUENCES)
 
 
 def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts) -> Types:  # noqa: PLR0912 - one branch for each kind of expression
-    """Return what *node* may hold, as far as the text and the failing run tell; empty when they do
-    not.
+    """Return the types that *node* may have, as far as the text and the failing run show; empty if
+    they do not.
     """
     match node:
         case ast.Constant(value=value):

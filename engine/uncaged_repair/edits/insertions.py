@@ -1,5 +1,5 @@
-"""A missing statement: one more `append`, an assignment, a step, a jump, a `return`, a guard, an
-import.
+"""Edit operators that add a statement: an `append`, an assignment, a step, a jump, a `return`, a
+guard, an import.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GROWING = {"list": ("append", "extend"), "set": ("add",), "deque": ("append", "a
 
 
 def insertions(site: EditSite) -> Iterator[SourceEdit]:
-    """A statement before this one; and after it, if it ends its block."""
+    """Yield a statement before this one, and after it if it ends its block."""
     statement = site.statement
     here, block = line_span(site, statement), block_of(site, statement)
     if here is None or block is None or site.function is None or is_bare_constant(statement):
@@ -55,7 +55,7 @@ def insertions(site: EditSite) -> Iterator[SourceEdit]:
 
 
 def imports(site: EditSite) -> Iterator[SourceEdit]:
-    """The import of a standard module that the failing run did not find."""
+    """Yield the import of a standard module whose name the failing run did not find."""
     body = site.source.tree.body
     for kind, message in site.facts.errors:
         name = message.split("'")[1] if kind == "NameError" and message.count("'") >= 2 else ""
@@ -80,7 +80,7 @@ def imports(site: EditSite) -> Iterator[SourceEdit]:
 
 
 def _statements(site: EditSite, *, last: bool) -> Iterator[tuple[str, float]]:
-    """Yield statements with their weights; *last*: the place is the end of a block."""
+    """Yield statements with their weights. last: the place is the end of a block."""
     known = {
         name: types
         for name, types in site.names.items()
@@ -100,7 +100,7 @@ def _statements(site: EditSite, *, last: bool) -> Iterator[tuple[str, float]]:
 
 
 def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
-    """One more element for a list or a set."""
+    """Yield calls that add an element to a list or a set."""
     growing = [
         (name, container)
         for name, types in known.items()
@@ -115,7 +115,7 @@ def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, 
 
 
 def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
-    """A variable set to another one, or moved by one step."""
+    """Yield assignments of another variable, and steps by one."""
     rank = 0
     for name in (one for one in known if _is_assigned(site, one)):
         for other in (one for one in known if one != name and _same_type(known[name], known[one])):
@@ -128,7 +128,7 @@ def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple
 
 
 def _stored_parameters(site: EditSite) -> Iterator[tuple[str, float]]:
-    """Parameters that `__init__` does not keep."""
+    """Yield assignments of parameters that `__init__` does not store."""
     if site.function is None or site.function.name != "__init__":
         return
     kept = {
@@ -147,7 +147,9 @@ def _stored_parameters(site: EditSite) -> Iterator[tuple[str, float]]:
 
 
 def _guard_clauses(site: EditSite, seen: list[str], looped: bool) -> Iterator[tuple[str, float]]:
-    """`if x is None: return …` and the like, with what the function returns elsewhere."""
+    """Yield `if x is None: return …` and the like, with the values that the function returns
+    elsewhere.
+    """
     results = _return_values(site)[:3] or ["0", "[]", "False"]
     none = any("NoneType" in message for _, message in site.facts.errors)
     parameters = [
@@ -170,7 +172,7 @@ def _guard_clauses(site: EditSite, seen: list[str], looped: bool) -> Iterator[tu
 
 
 def _repeated(site: EditSite) -> list[str]:
-    """Return the simple statements that the function has elsewhere, one line each."""
+    """Return the simple statements of the function outside this block, one line each."""
     if site.function is None:
         return []
     block = block_of(site, site.statement) or []
@@ -185,7 +187,7 @@ def _repeated(site: EditSite) -> list[str]:
 
 
 def _return_values(site: EditSite) -> list[str]:
-    """Return what `return` may give back: what the function returns elsewhere, then its variables
+    """Return values for `return`: those that the function returns elsewhere, then its variables
     from the last to the first.
     """
     if site.function is None:
@@ -210,8 +212,8 @@ def _is_assigned(site: EditSite, name: str) -> bool:
 
 
 def _is_unset(site: EditSite, name: str) -> bool:
-    """A variable whose first assignment comes later, outside any loop around here, has no value
-    yet.
+    """Return whether a variable is first assigned later, outside of any loop around this
+    statement.
     """
     if site.function is None or any(
         isinstance(above, ast.For | ast.While) for above in _enclosing(site)

@@ -1,5 +1,5 @@
-"""Wrong names: another variable, another attribute, a variable in place of a constant or a call,
-and the reverse.
+"""Edit operators for names: another variable, another attribute, a variable in place of a constant
+or a call, and the reverse.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BUILTINS = frozenset(dir(builtins))
 
 
 def variables(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another variable of a fitting type; most likely one that was seen to hold the same."""
+    """Yield other variables of a compatible type; those that were seen with the same type first."""
     if not isinstance(node, ast.Name) or node.id not in site.names or _is_called(site, node):
         return
     types = site.names[node.id]
@@ -32,8 +32,8 @@ def variables(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """A name that the failing run could not find: the nearest name that there is, an attribute, or
-    the missing import.
+    """Yield replacements for a name that the failing run could not find: the nearest known name, or
+    an attribute.
     """
     if not isinstance(node, ast.Name) or not any(
         kind in ("NameError", "UnboundLocalError") and f"'{node.id}'" in message
@@ -49,9 +49,7 @@ def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another attribute of the same object; the object itself; the same attribute of another
-    object.
-    """
+    """Yield another attribute of the same object, the object itself, or a variable."""
     if not isinstance(node, ast.Attribute):
         return
     base, types = site.operand(node.value), site.types(node)
@@ -86,8 +84,8 @@ def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def substitutes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """A variable in place of a constant, a call, an item or an operation; a constant in place of a
-    variable.
+    """Yield a variable in place of a constant, a call, an item or an operation, and a constant in
+    place of a variable.
     """
     if (
         isinstance(node, ast.Constant)
@@ -124,7 +122,7 @@ def substitutes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def neighbours(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another item, attribute or call that the function uses elsewhere."""
+    """Yield other items, attributes or calls that the function uses elsewhere."""
     if (
         not isinstance(node, ast.Subscript | ast.Attribute | ast.Call)
         or site.function is None
@@ -160,7 +158,7 @@ def neighbours(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def _comparisons_for(site: EditSite, node: ast.Constant) -> Iterator[SourceEdit]:
-    """`return True` where the answer depends on a variable after all."""
+    """Yield conditions on a variable in place of `True` or `False`."""
     if not isinstance(site.source.parents.get(node), ast.Return | ast.Assign):
         return
     own = [name for name in site.names if not name.isupper() and name not in ("self", "cls")]
@@ -176,9 +174,7 @@ def _comparisons_for(site: EditSite, node: ast.Constant) -> Iterator[SourceEdit]
 
 
 def _fitting_variables(site: EditSite, types: Types, *, but: str) -> list[str]:
-    """Return the variables that fit here: seen with the same type first, then those of unknown
-    type.
-    """
+    """Return the variables of a compatible type: same type first, then unknown type."""
     fitting = [
         name
         for name, held in site.names.items()
@@ -209,7 +205,7 @@ def _attributes(site: EditSite, types: Types) -> list[str]:
 
 
 def _used_attributes(site: EditSite, node: ast.Attribute) -> list[str]:
-    """Return the attributes that the file uses in the same way: called like methods, or not."""
+    """Return the attributes that the file uses in the same way: called as methods, or not."""
     called = _is_called(site, node)
     used = [
         other

@@ -1,4 +1,4 @@
-"""Wrong numbers: off by one, another constant, a bound that is one too far."""
+"""Edit operators for numbers: off by one, another constant, a bound that is one too far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number = TypeVar("Number", int, float)
 
 
 def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another constant of the same kind."""
+    """Yield other constants of the same kind."""
     if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
         return
     value = node.value
@@ -33,7 +33,7 @@ def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[SourceEdit]:
-    """Yield nearby and common numbers in place of *value*, then what often stands for no number."""
+    """Yield nearby and common numbers in place of *value*, then values of other types."""
     near = [value + 1, value - 1, -value, 0, 1, 2, value * 2, value * 10, value // 10, value + 2]
     negated = isinstance(site.source.parents.get(node), ast.UnaryOp)
     for rank, other in enumerate(_distinct([*near, 60, 100], value)):
@@ -52,7 +52,7 @@ def _floats(site: EditSite, node: ast.Constant, value: float) -> Iterator[Source
 
 
 def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """One more or one less at an index, a bound, a size or a limit."""
+    """Yield an index, a bound, a size or a limit plus one and minus one."""
     if not isinstance(
         node, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript
     ) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
@@ -66,7 +66,7 @@ def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         and isinstance(node.op, ast.Add | ast.Sub)
         and plain_number(node.right)
     ):
-        return  # its constant moves instead
+        return  # `constants` changes its number
     text = site.segment(node)
     for sign in ("+", "-"):
         yield site.edit(
@@ -78,8 +78,8 @@ def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def offsets(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """A variable added to or taken from a number in an argument, an index or a returned value; a
-    square or a double.
+    """Yield a number with a variable added or subtracted, in an argument, an index or a returned
+    value, and its square and double.
     """
     if (
         not isinstance(node, ast.Name | ast.Attribute)
@@ -111,9 +111,7 @@ def offsets(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """A bound of a slice moved, added or dropped; a whole sequence where a part is meant, and the
-    other way round.
-    """
+    """Yield slices with another bound, the whole sequence for a part of it, and the reverse."""
     match node:
         case ast.Subscript(slice=ast.Slice() as bounds, ctx=ast.Load()):
             yield from _other_bounds(site, node, bounds)

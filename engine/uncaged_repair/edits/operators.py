@@ -1,4 +1,4 @@
-"""Wrong operators: comparisons, arithmetic, logic, and the order of their operands."""
+"""Edit operators for operators: comparisons, arithmetic, logic, and the order of operands."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ ARITHMETIC: Mapping[str, Mapping[str, float]] = {
 
 
 def comparisons(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another comparison; the boundary moved by one where a number is compared; the two sides
-    exchanged.
-    """
+    """Yield other comparisons, boundaries moved by one, and the two sides exchanged."""
     if not isinstance(node, ast.Compare):
         return
     sides = [node.left, *node.comparators]
@@ -71,8 +69,8 @@ def comparisons(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def arithmetic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another operator between two values; the values exchanged; one of them alone; a sign
-    turned.
+    """Yield other operators between two values, the values exchanged, one of them alone, and
+    another sign.
     """
     match node:
         case ast.BinOp(left=left, op=operator, right=right) as operation if site.types(left) != {
@@ -99,7 +97,7 @@ def arithmetic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def assignments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Another operator in `+=` and the like; `=` for `+=`, `+=` for `=`."""
+    """Yield other operators in `+=` and the like, `=` for `+=`, and `+=` for `=`."""
     match node:
         case ast.AugAssign(target=target, op=operator, value=value):
             symbol = SYMBOLS[type(operator)]
@@ -117,7 +115,7 @@ def assignments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def _rearranged(site: EditSite, node: ast.BinOp, symbol: str) -> Iterator[SourceEdit]:
-    # that would change nothing
+    # an exchange that changes nothing
     if not (symbol in ("+", "*", "&", "|", "^") and plain_number(node.left, node.right)):
         swapped = (
             f"{_with_parentheses(site, node.right)} {symbol} {_with_parentheses(site, node.left)}"
@@ -133,7 +131,7 @@ def _rearranged(site: EditSite, node: ast.BinOp, symbol: str) -> Iterator[Source
 
 
 def logic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """`and` for `or`; a condition negated, or no longer; one condition dropped."""
+    """Yield `and` for `or`, conditions negated or no longer negated, and one condition dropped."""
     match node:
         case ast.BoolOp(op=operator, values=values):
             symbol = SYMBOLS[type(operator)]
@@ -169,15 +167,15 @@ def logic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def plain_number(*nodes: ast.AST) -> bool:
-    """Say whether one of *nodes* is a number as written."""
+    """Return whether one of *nodes* is a literal number."""
     return any(
         isinstance(node, ast.Constant) and type(node.value) in (int, float) for node in nodes
     )
 
 
 def is_neutral(left: ast.AST | None, symbol: str, right: ast.AST | None) -> bool:
-    """Say whether the operation is one of its operands, such as `x - 0` and `1 * x`: another
-    generator writes that operand alone.
+    """Return whether the operation is one of its operands, such as `x - 0` and `1 * x`. Another
+    operator yields that operand alone.
     """
     neutral = {
         "+": 0,
@@ -220,7 +218,7 @@ def _boundary(
 
 
 def _negated(site: EditSite, condition: ast.expr, weight: float) -> Iterator[SourceEdit]:
-    """Negate *condition* as a person would write it; a comparison that has an opposite is left to
+    """Yield the negation of *condition*. A comparison that has an opposite is left to
     `comparisons`.
     """
     if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
@@ -240,7 +238,9 @@ def _with_parentheses(site: EditSite, node: ast.expr) -> str:
 def _operator_span(
     site: EditSite, left: ast.AST, right: ast.AST, symbol: str
 ) -> tuple[int, int] | None:
-    """Return the span of the operator *symbol* between two operands."""
+    """Return the span of the operator *symbol* between two operands; None if it is not found
+    once.
+    """
     start, end = site.source.span(left)[1], site.source.span(right)[0]
     pattern = r"\s+".join(re.escape(word) for word in symbol.split())
     gap = re.sub(

@@ -1,5 +1,5 @@
-"""Wrong statements: one too many, out of order, one level too deep or too shallow, a result that is
-not returned or assigned.
+"""Edit operators for statements: one too many, out of order, one level too deep or too shallow, a
+result that is not used.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ SIMPLE = (
 
 
 def results(site: EditSite) -> Iterator[SourceEdit]:
-    """A result that is thrown away is returned or assigned; what is returned has something
-    added.
-    """
+    """Yield a discarded result returned or assigned, and a returned value with something added."""
     names = [name for name in site.names if name not in ("self", "cls")][:10]
     match site.statement:
         case ast.Expr(value=ast.Constant() | ast.Yield() | ast.YieldFrom()):
@@ -57,7 +55,7 @@ def results(site: EditSite) -> Iterator[SourceEdit]:
 
 
 def keywords(site: EditSite) -> Iterator[SourceEdit]:
-    """`if` for `elif` and `while`, `break` for `continue`, and the other way round."""
+    """Yield `if` for `elif` and `while`, `break` for `continue`, and the reverse."""
     start = site.source.span(site.statement)[0]
     match site.statement:
         case ast.If() if site.source.data[start:].startswith(b"elif"):
@@ -105,7 +103,7 @@ def _assigned(site: EditSite, value: ast.expr) -> Iterator[SourceEdit]:
 
 
 def removals(site: EditSite) -> Iterator[SourceEdit]:
-    """The statement left out."""
+    """Yield the removal of the statement."""
     statement = site.statement
     here, block = line_span(site, statement), block_of(site, statement)
     kept = (
@@ -123,7 +121,9 @@ def removals(site: EditSite) -> Iterator[SourceEdit]:
 
 
 def moves(site: EditSite) -> Iterator[SourceEdit]:
-    """The statement before the one above it; out of its block; into the block above it."""
+    """Yield the statement before the one above it, out of its block, and into the block above
+    it.
+    """
     statement = site.statement
     here = line_span(site, statement)
     block = block_of(site, statement)
@@ -174,8 +174,8 @@ def moves(site: EditSite) -> Iterator[SourceEdit]:
 
 
 def line_span(site: EditSite, statement: ast.stmt) -> tuple[int, int] | None:
-    """Return the span of *statement*'s lines with their ends; None when it shares a line with
-    something else.
+    """Return the span of *statement*'s lines with their ends; None if it shares a line with
+    another.
     """
     source = site.source
     start, end = source.span(statement)
@@ -207,7 +207,7 @@ def _previous(site: EditSite, statement: ast.stmt) -> ast.stmt | None:
 
 
 def is_bare_constant(statement: ast.stmt) -> bool:
-    """Say whether *statement* is a text or another constant by itself."""
+    """Return whether *statement* is a docstring or another constant by itself."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
@@ -216,8 +216,8 @@ def _with_line_end(text: str, newline: str) -> str:
 
 
 def _reindented(site: EditSite, span: tuple[int, int], old: str, new: str) -> str:
-    """Return the lines of *span* with *new* for their *old* beginning; lines inside a string keep
-    theirs.
+    """Return the lines of *span* with the indentation *new* for *old*; lines inside a string are
+    unchanged.
     """
     source = site.source
     inside = {

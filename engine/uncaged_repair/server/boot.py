@@ -1,10 +1,10 @@
-"""The first process in the sandbox answers commands, one at a time, and does nothing itself that a
-test could spoil.
+"""First process in the sandbox: it answers commands, one at a time, and runs no code of the
+repository itself.
 
-Rule 1: it never imports the repository. A warm child has collected all tests and forks once more
-for each run; a cold run is a child of its own that imports everything afresh. Rule 2: a changed
-file is written before a run and put back after it. Rule 3: every run ends with one message that has
-"end", whatever became of the child.
+Rule 1: it never imports the repository. A warm child has collected all tests and forks for each
+run; a cold run is a child of its own that imports everything anew.
+Rule 2: a changed file is written before a run and restored after it.
+Rule 3: every run ends with one message that has "end", even if the child is lost.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from .outcome import Supervisor
 
 WARM_SLACK_S = 60.0
-"""How much longer than its tests may take a warm child may stay silent."""
+"""Added to the time limit of the tests for the longest silence of a warm child."""
 
 
 class CommandServer:
-    """settings: root, cwd, pristine, empty (directories), sources (paths in the repository),
-    origins (path → path here), paths (for imports), arguments, options, runner, memory_bytes.
+    """Server of one client.
+
+    settings: root, cwd, pristine, empty (directories), sources (paths in the repository), origins
+    (path to path here), paths (for imports), arguments, options, runner, memory_bytes.
     """
 
     def __init__(self, settings: Message, commands: int, answers: int) -> None:
@@ -46,7 +48,7 @@ class CommandServer:
         self._warm: ForkedChild | None = None
 
     def serve(self) -> None:
-        """Say what is here, then answer until the other side closes."""
+        """Send "ready", then answer commands until the client closes."""
         settings = self._settings
         os.chdir(settings["cwd"])
         map_paths(settings["origins"], [settings["cwd"], *settings["paths"]])
@@ -87,7 +89,7 @@ class CommandServer:
             )
         finally:
             for path, data in original.items():
-                # the test made something else of it: the tree is put back as a whole
+                # a test replaced the file by something else: the cleanup restores the whole tree
                 with contextlib.suppress(OSError):
                     (self._root / path).write_bytes(data)
                     os.utime(self._root / path, ns=(times[path], times[path]))
@@ -95,7 +97,7 @@ class CommandServer:
                 reap()
 
     def _collect(self, command: Message) -> Message:
-        """Start the warm child anew and return what it found."""
+        """Start a new warm child and return the message of its collection."""
         self._end_warm()
         keep = (self._commands, self._answers)
         self._warm = ForkedChild(
@@ -184,7 +186,7 @@ class CommandServer:
 
 
 def main() -> None:
-    """Take the descriptors of the protocol away from the tests, read the settings, and serve."""
+    """Move the protocol's descriptors out of the tests' reach, read the settings, and serve."""
     commands, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):

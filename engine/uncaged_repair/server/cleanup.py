@@ -1,5 +1,5 @@
-"""Whatever a test left in the scratch copy, in its home or in its temporary directory is gone
-before the next candidate.
+"""Cleanup after tests: the scratch copy is restored, and the home and the temporary directory are
+emptied before the next candidate.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     Entry = tuple[int, int, int, int]
 
 SHARE = 0.15
-"""How much of the time may go into looking: a large repository is looked at less often."""
+"""Largest share of the time for looking for changes; a large repository is looked at less often."""
 
 
 class ScratchTree:
-    """root: the copy that tests may write to. pristine: the same files, never written. empty:
-    directories to be kept empty.
+    """Copy that tests may write to. pristine: the same files, never written. empty: directories to
+    be emptied.
     """
 
     def __init__(self, root: Path, pristine: Path, empty: list[Path]) -> None:
@@ -33,7 +33,9 @@ class ScratchTree:
         self._since_s = 0.0
 
     def restore(self, worked_s: float, force: bool = False) -> None:
-        """Put everything back, if it is time to look: after a run of *worked_s* seconds."""
+        """Restore everything after a run of *worked_s* seconds, unless looking for changes would
+        cost too large a share of the time.
+        """
         for directory in self._empty:
             _clear(directory)
         self._since_s += worked_s
@@ -66,9 +68,7 @@ class ScratchTree:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, Entry]]:
-    """Yield the kind, size, time and number of each file below *root*; of a directory only the
-    kind.
-    """
+    """Yield kind, size, time and inode of each file below *root*; of a directory only the kind."""
     waiting = [""]
     while waiting:
         inside = waiting.pop()

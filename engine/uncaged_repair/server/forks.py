@@ -1,5 +1,5 @@
-"""A forked process does one piece of work under limits; whatever it does, its end is noticed and
-nothing of it stays.
+"""Forked child process with limits on processor time and memory. Its end is always noticed, and its
+process group is killed with it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,23 @@ if TYPE_CHECKING:
 TICK_S = 0.1
 END_WAIT_S = 1.0
 INHERITED_FACTOR = 4
-"""What a process may write to is a small multiple of what it has written to."""
+"""Limit of a child's data, as a multiple of the memory that its parent has used."""
 
 
 class ForkedChild:
-    """One child. Its messages arrive at `reader`, this side writes its commands to `commands`."""
+    """Child process. It sends messages to `reader` and reads its commands from `commands`."""
 
     def __init__(
         self, work: Callable[[int, int], None], memory_bytes: int, keep: tuple[int, ...]
     ) -> None:
-        """Start *work* with the descriptors of its commands and its answers; it does not get
-        *keep*.
+        """Fork and run *work* with the descriptors of its commands and its answers; *keep* are
+        closed in the child.
         """
         answers, answer_in = os.pipe()
         command_out, self.commands = os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-                # Python 3.12 warns where the repository has started threads; the suite is run cold
-                # in
-                # the end
-            )
+            # Python 3.12 warns if the repository has started threads; the last run is cold anyway
+            warnings.simplefilter("ignore")
             self.pid = os.fork()
         if not self.pid:
             for descriptor in (answers, self.commands, *keep):
@@ -58,10 +54,10 @@ class ForkedChild:
         send(self.commands, message)
 
     def follow(self, on_message: Callable[[Message], None], silence_s: float, until: float) -> str:
-        """Hand on each message up to the one with "end"; return "finished", "timeout" or "died".
+        """Pass on each message up to the one with "end"; return "finished", "timeout" or "died".
 
-        silence_s: how long the child may stay without a message; a message with "limit_s" changes
-        it. until: too late in any case.
+        silence_s: longest time without a message; a message with "limit_s" changes it. until: the
+        deadline by the clock.
         """
         last_sign = time.monotonic()
         while True:
@@ -83,9 +79,7 @@ class ForkedChild:
                 return self._way()
 
     def finish(self) -> None:
-        """Kill the child with its process group, reap it, and note the processor time that it
-        took.
-        """
+        """Kill the child with its process group, reap it, and store its processor time."""
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(OSError):
                 kill(self.pid, signal.SIGKILL)
@@ -104,9 +98,9 @@ class ForkedChild:
         return self._status is not None
 
     def _way(self) -> str:
-        """Tell a child that used up its processor time from one that ended otherwise."""
+        """Return "timeout" for a child that used up its processor time, else "died"."""
         end = time.monotonic() + END_WAIT_S
-        # its pipe is closed: it is ending, or has closed it on purpose
+        # its pipe is closed: it is ending, or it closed the pipe on purpose
         while not self._gone() and time.monotonic() < end:
             select.select([], [], [], 0.005)
         status = self._status
@@ -119,8 +113,8 @@ class ForkedChild:
 
 
 def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | None = None) -> None:
-    """From now on, end this process after *cpu_s* seconds of processor time: by timer, and by the
-    kernel's own limit a little later.
+    """End this process after *cpu_s* more seconds of processor time: by timer, and by the kernel's
+    own limit a little later.
 
     overrun: what the timer calls instead of ending the process at once.
     """
@@ -135,7 +129,7 @@ def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | N
 
 
 def reap() -> None:
-    """Collect orphans that were handed to this process; only while it has no child of its own."""
+    """Reap orphans that were reparented to this process. It must have no child of its own."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
@@ -144,7 +138,7 @@ def reap() -> None:
 def _run_child(
     work: Callable[[int, int], None], commands: int, answers: int, memory_bytes: int
 ) -> None:
-    """Do the work and end here: never return into the code of the parent."""
+    """Run *work* and exit; never return into the code of the parent."""
     code = 1
     try:
         os.setpgid(0, 0)
@@ -156,8 +150,8 @@ def _run_child(
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Let the child's data grow by about *memory_bytes* beyond what it inherits: how much that is,
-    not every sandbox lets us read.
+    """Let the child's data grow by about *memory_bytes* beyond what it inherits. Not every sandbox
+    shows how much that is, so it is estimated.
     """
     inherited = INHERITED_FACTOR * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with contextlib.suppress(OSError, ValueError):

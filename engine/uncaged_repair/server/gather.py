@@ -1,6 +1,4 @@
-"""The tests of the copy are found with the runner of the settings, and imported from the copy
-alone.
-"""
+"""Collection of the tests by the configured runner, with imports from the copy alone."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 FEW = 40
-"""So many tests are collected by name; for more, everything is."""
+"""Up to this many tests are collected by name; for more, the whole suite is collected."""
 
 
 def gather(
@@ -29,9 +27,9 @@ def gather(
     on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
-    """Collect and hand the tests to *loop*; before that, fill *errors* and call *on_collected*.
+    """Collect and pass the tests to *loop*; before that, fill *errors* and call *on_collected*.
 
-    names: collect only these, as absolute node ids; None: whatever the settings say.
+    names: collect only these, as absolute node ids; None: by the settings.
     """
     if settings["runner"] == "pytest":
         with_pytest(
@@ -54,10 +52,10 @@ def few_names(settings: Message, command: Message) -> list[str] | None:
 
 
 def map_paths(origins: dict[str, str], first: list[str]) -> None:
-    """Put the directories *first* in front, and the copy in the place of the original wherever an
-    installation points to the original.
+    """Put the directories *first* in front of the import path, and replace directories of the
+    original by the copy's.
 
-    origins: directory of the original → the same in the copy.
+    origins: directory of the original to the same in the copy.
     """
     own = tuple(prefix + os.sep for prefix in {sys.prefix, sys.base_prefix})
 

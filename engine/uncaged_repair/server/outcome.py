@@ -1,5 +1,5 @@
-"""Message for a test's outcome: its result, its cost, and for a failure the error with the
-repository's frames.
+"""Supervision of single tests: limits, tracing, and the message with the outcome, the cost, and for
+a failure the frames in the repository.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ MAX_CHARACTERS = 400
 
 
 class Supervisor:
-    """The bounds and the tracing under which each test of a run is put, and the way its message
-    goes.
-    """
+    """Supervisor of the tests of a run. emit: sends a message to the server."""
 
     def __init__(
         self,
@@ -48,6 +46,7 @@ class Supervisor:
         self._name = ""
 
     def begin(self, name: str) -> None:
+        """Announce the test *name*, and start its limits and its tracing."""
         self.emit({"start": name, "limit_s": self._wall_s})
         self._name, self._cpu = name, time.process_time()
         limit_cpu(self._cpu_s, self._overrun if self._lines is not None else None)
@@ -57,8 +56,8 @@ class Supervisor:
     def done(
         self, outcome: str, error: BaseException | None, places: list[Place] | None = None
     ) -> None:
-        """Tell what became of the test that was begun last; *places*: where it failed, if *error*
-        does not know.
+        """Send the outcome of the test that began last. places: where it failed, if *error* does
+        not know.
         """
         if self._lines is not None:
             self._lines.stop()
@@ -76,7 +75,7 @@ class Supervisor:
         self.emit(message)
 
     def _overrun(self, signal: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the shape of a signal handler
-        """The processor time is used up while lines are noted: tell them, then end."""
+        """Send the traced lines of a test whose processor time is used up, then exit."""
         stack = []
         while frame is not None:
             stack.append((frame, frame.f_lineno))
@@ -94,7 +93,7 @@ def _unwound(traceback: TracebackType | None) -> Iterable[tuple[FrameType, int]]
 
 
 def _places(frames: Iterable[tuple[FrameType, int]], root: Path) -> list[Place]:
-    """Return (path, line, function) for the frames that lie in *root*, outermost first."""
+    """Return (path, line, function) of the frames that lie in *root*, outermost first."""
     found = []
     for frame, line in frames:
         path = Path(frame.f_code.co_filename).absolute()

@@ -1,5 +1,5 @@
-"""A changed function takes effect in an interpreter that has imported it already, wherever it is
-referred to, or this is refused.
+"""Hot patching of functions in an interpreter that has imported them already. A change that could
+have other effects is refused.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 NEW_LOCALS = 0x2
-"""The flag of a function's code; the body of a class does not have it."""
+"""Flag of a function's code object; the body of a class does not have it."""
 
 
 class LiveFunctions:
-    """The functions of the repository's files that are alive in this interpreter.
+    """Functions of the repository's files that exist in this interpreter.
 
     called: (path, first line, name) of those that ran on import. imported: the paths of all files
     that were imported.
@@ -37,11 +37,11 @@ class LiveFunctions:
                     self._functions.setdefault(_key(path, thing.__code__), []).append(thing)
 
     def patch(self, path: str, old: bytes, new: bytes) -> str:
-        """Swap the code of what differs between *old* and *new*, two texts of the file *path*.
+        """Replace the code that differs between *old* and *new*, two texts of the file *path*.
 
         Returns:
-            "patched"; "same": both mean the same to the interpreter; "cold": only a fresh import
-            can tell, nothing was changed.
+            "patched"; "same": both compile to the same code; "cold": only a fresh import can tell,
+            and nothing was changed.
         """
         if path not in self._imported:
             return "patched"  # later imports read the changed file
@@ -71,8 +71,8 @@ class LiveFunctions:
 
 
 def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]]:
-    """Return (old, new, outermost) for each code that differs, itself or within; that of a module
-    or a class has no function alive.
+    """Return (old, new, outermost) for each code object that differs, itself or within. That of a
+    module or a class has no function object.
     """
     if _body(old) != _body(new):
         return [(old, new, True)]
@@ -86,7 +86,7 @@ def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]
 
 
 def _body(code: CodeType) -> tuple[Any, ...]:
-    """Return what *code* does, line numbers and the code inside it aside."""
+    """Return what *code* does, without line numbers and the code objects inside it."""
     constants = tuple(
         "code" if isinstance(value, CodeType) else (type(value).__name__, repr(value))
         for value in code.co_consts

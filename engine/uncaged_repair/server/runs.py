@@ -1,5 +1,5 @@
-"""A run of tests is spread over as many children as it takes: a test that ends its process is
-reported, the rest goes on in the next.
+"""Run of tests over as many child processes as it takes: a test that ends its process is reported,
+and the next child runs the rest.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     Work = Callable[[list[str], Supervisor], None]
 
 IMPORT_S = 20.0
-"""How long a fresh child may take until its first test starts."""
+"""Time limit of a new child for its imports, until its first test starts."""
 
 
 class ForkedRun:
-    """order: the command. work: runs the tests that it is given, in the child. keep: descriptors
-    that the child must not have.
+    """Run of tests. command: the request. work: runs the tests that it gets, in the child. keep:
+    descriptors that the child must not have.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class ForkedRun:
 
 
 def run_each(items: Any, left: list[str], command: Message, supervisor: Supervisor) -> None:
-    """Run the tests that are left, in the child; stop at the first failure, if so asked, unless
-    that test was expected to fail.
+    """Run the tests that are left, in the child. With "stop", end at the first failure of a test
+    that was not expected to fail.
     """
     known, wanted = set(items.names), set(left)
     missing = [name for name in left if name not in known]

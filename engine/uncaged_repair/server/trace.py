@@ -1,5 +1,5 @@
-"""While a test runs, the lines of the repository's own files that it executes are noted, and if
-asked, the types that variables hold.
+"""Tracing of tests: the executed lines of the repository's own files and, on request, the types of
+their variables.
 """
 
 from __future__ import annotations
@@ -21,30 +21,28 @@ MAX_ATTRIBUTES = 100
 
 
 class SourcePaths:
-    """sources: absolute path → path in the repository."""
+    """Paths of code objects. sources: absolute path to path in the repository."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self._sources = sources
         self._known: dict[str, str | None] = {}
 
     def path(self, filename: str) -> str | None:
-        """Return the repository's path of a code object's file, or None for a file that is not of
-        interest.
-        """
+        """Return the repository's path of a code object's file; None for any other file."""
         if filename not in self._known:
             self._known[filename] = self._sources.get(str(Path(filename).absolute()))
         return self._known[filename]
 
 
 class LineTracer:
-    """Notes lines, by `sys.monitoring` where there is such a thing and no types are wanted, else by
+    """Tracer of lines. It uses `sys.monitoring` where that exists and no types are wanted, else
     `sys.settrace`.
     """
 
     def __init__(
         self, sources: dict[str, str], types: bool, only: dict[str, list[int]] | None
     ) -> None:
-        """Only: if given, the lines of each path that matter."""
+        """Only: the lines of each path that matter; None for all."""
         self._types = TypeTracer() if types else None
         self._only = (
             None if only is None else {path: frozenset(lines) for path, lines in only.items()}
@@ -71,15 +69,15 @@ class LineTracer:
             threading.settrace(None)  # type: ignore[arg-type, unused-ignore]
 
     def look(self, frame: FrameType) -> None:
-        """Note what the variables of *frame* hold, if it is one of the repository's and types are
-        wanted.
+        """Record the types of the variables of *frame*, if it is one of the repository's and types
+        are wanted.
         """
         path = self._places.path(frame.f_code.co_filename)
         if path is not None and self._types is not None:
             self._types.look(frame, path)
 
     def report(self) -> Message:
-        """Return what was noted, as JSON values."""
+        """Return what was recorded, as JSON values."""
         lines = {}
         for path, seen in self._seen.items():
             kept = sorted(seen if self._only is None else seen & self._only.get(path, frozenset()))
@@ -134,8 +132,8 @@ class LineTracer:
 
 
 class TypeTracer:
-    """The bare names of the types that variables and attributes were seen to hold; a few looks at
-    each code and class are enough.
+    """Tracer of the bare type names of variables and attributes. It samples each code object and
+    class a few times.
     """
 
     def __init__(self) -> None:
@@ -185,8 +183,8 @@ class TypeTracer:
 
 
 class CallTracer:
-    """Notes which functions of the repository run while its tests are collected: what they computed
-    then is not computed again.
+    """Tracer of the repository's functions that run while its tests are collected: their results
+    are not computed again.
     """
 
     def __init__(self, sources: dict[str, str]) -> None:

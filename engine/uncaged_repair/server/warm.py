@@ -1,5 +1,5 @@
-"""A warm process has imported everything once; each run is a child of it, with the changed
-functions swapped in.
+"""Warm process: it has imported everything once, and each run is a fork of it with the changed
+functions patched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class WarmProcess:
-    """sources: absolute path → path in the repository. commands, answers: descriptors."""
+    """Warm process. sources: absolute path to path in the repository. commands, answers:
+    descriptors.
+    """
 
     def __init__(
         self, settings: Message, sources: dict[str, str], commands: int, answers: int
@@ -39,7 +41,7 @@ class WarmProcess:
         self._looped = False
 
     def serve(self) -> None:
-        """Collect, say what there is, and answer until the other side closes."""
+        """Collect, send the names, and answer commands until the other side closes."""
         self._calls.start()
         gather(self._settings, None, self._loop, self._calls.stop, self._errors)
         if not self._looped:
@@ -70,8 +72,8 @@ class WarmProcess:
         send(self._answers, {**found, "called": sorted(self._calls.keys()), "end": "finished"})
 
     def _run(self, command: Message, items: Any, functions: LiveFunctions) -> Message:
-        """Run the tests of *command* on changed functions; it ends "cold" or "same" when that proves
-        nothing.
+        """Run the tests of *command* on patched functions; the run ends "cold" or "same" if that
+        proves nothing.
         """
         verdict: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Messages between processes are JSON objects, one a line; what is no such line is left out."""
+"""Messages between processes: JSON objects, one a line. Any other line is dropped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ else:
 
 
 class MessageReader:
-    """Collects the bytes of one descriptor into messages."""
+    """Reader of the messages on one descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -23,7 +23,7 @@ class MessageReader:
         self._rest = b""
 
     def take(self) -> list[Message]:
-        """Read once (blocking, if nothing is there) and return the messages that are whole now."""
+        """Read once, blocking if there is nothing, and return the messages that are complete."""
         chunk = os.read(self.descriptor, 1 << 16)
         if not chunk:
             self.ended = True
@@ -34,7 +34,7 @@ class MessageReader:
 
 
 def send(descriptor: int, message: Message) -> None:
-    """Write *message* whole; a reader that has gone away is no error."""
+    """Write *message* whole. A reader that is gone is no error."""
     data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
     while data:
         try:

@@ -1,4 +1,4 @@
-"""Any other test command is one test: it passes when the command ends with exit code 0."""
+"""Runner for any other test command: the command is the only test, and passes with exit code 0."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SHOWN = 300
 
 
 class CommandFailed(Exception):
-    """The command ended with another exit code than 0."""
+    """The command ended with an exit code other than 0."""
 
 
 class CommandTest:
-    """argv: run in the current directory."""
+    """Test command as a test. argv: run in the current directory."""
 
     def __init__(self, argv: list[str], root: Path) -> None:
         self.root = str(root)
@@ -63,7 +63,9 @@ def with_command(
     on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
-    """Hand *argv* to *loop* as the only test; a program that is not there goes into *errors*."""
+    """Pass *argv* to *loop* as the only test; a program that does not exist is added to
+    *errors*.
+    """
     on_collected()
     if shutil.which(argv[0]) is None:
         errors.append({"path": argv[0], "message": "there is no such program in the sandbox"})

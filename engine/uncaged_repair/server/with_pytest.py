@@ -1,4 +1,4 @@
-"""The repository's tests as its own pytest collects them."""
+"""Runner for pytest: the tests as the repository's own pytest collects them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 PLAIN = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--capture=no", "--tb=no")
 NO_TESTS = 5
-"""What pytest exits with when it found none."""
+"""Exit code of pytest if it found no tests."""
 
 _failures: list[BaseException] = []
 
 
 class CollectedTests:
-    """The collected tests by their node ids, which are relative to `root`."""
+    """Collected tests by their node ids, which are relative to `root`."""
 
     def __init__(self, session: Any) -> None:
         config = session.config
@@ -33,8 +33,8 @@ class CollectedTests:
         self.names = list(self._items)
 
     def run(self, names: list[str], supervisor: Supervisor, quick: bool) -> Iterator[str]:
-        """Run each test and yield its outcome; *quick*: a single test is neither reported on nor
-        torn down (its process ends anyway).
+        """Run each test and yield its outcome. quick: a single test is neither reported nor torn
+        down, as its process ends anyway.
         """
         chosen = [self._items[name] for name in names]
         for item, following in zip(chosen, [*chosen[1:], None]):  # noqa: B905 - Python 3.8
@@ -50,8 +50,8 @@ class CollectedTests:
 
 
 class CollectionPlugin:
-    """Takes the place of pytest's own loop over the tests, and keeps the exception of a test that
-    fails.
+    """Plugin that replaces pytest's loop over the tests and keeps the exception of a failing
+    test.
     """
 
     def __init__(self, loop: Callable[[CollectedTests], None], errors: list[Message]) -> None:
@@ -77,8 +77,8 @@ def with_pytest(
     on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
-    """Collect with *arguments*, put what went wrong into *errors*, call *on_collected*, and hand the
-    tests to *loop*.
+    """Collect with *arguments*, add problems to *errors*, call *on_collected*, and pass the tests
+    to *loop*.
     """
     import pytest
 
@@ -104,7 +104,7 @@ def with_pytest(
 
 
 def version() -> str | None:
-    """Return the version of the pytest that this interpreter has."""
+    """Return the version of this interpreter's pytest; None if it has none."""
     try:
         import pytest
     except ImportError:
@@ -127,7 +127,7 @@ def _directly(item: Any) -> tuple[str, BaseException | None]:
 
 
 def _reported(item: Any, following: Any) -> tuple[str, BaseException | None]:
-    """Run the test as pytest does, and judge by its reports."""
+    """Run the test as pytest does, and take the outcome from its reports."""
     from _pytest.runner import runtestprotocol
 
     del _failures[:]

@@ -1,5 +1,5 @@
-"""The repository's tests as the standard library's unittest discovers them, for interpreters
-without pytest.
+"""Runner for unittest: the tests as the standard library discovers them, for interpreters without
+pytest.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 PATTERNS = ("test*.py", "*_test.py")
 NOT_LOADED = "_FailedTest"
-"""The class with which unittest stands in for a module that it could not import."""
+"""Class of unittest's placeholder for a module that it could not import."""
 
 
 class UnittestCases:
-    """The discovered tests by their ids."""
+    """Discovered tests by their ids."""
 
     def __init__(self, suite: unittest.TestSuite, root: Path) -> None:
         self.root = str(root)
@@ -41,7 +41,7 @@ class UnittestCases:
 
 
 class ExceptionResult(unittest.TestResult):
-    """Keeps the exception itself instead of its text."""
+    """Test result that keeps the exception itself instead of its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,8 +74,8 @@ def with_unittest(
     on_collected: Callable[[], None],
     errors: list[Message],
 ) -> None:
-    """Discover below *root* (and in its `tests` or `test` directory, if that is no package) and
-    hand the tests to *loop*.
+    """Discover tests below *root* (and in its `tests` or `test` directory, if that is no package)
+    and pass them to *loop*.
     """
     loader = unittest.TestLoader()
     suite = unittest.TestSuite()
