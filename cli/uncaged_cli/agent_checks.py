@@ -16,7 +16,7 @@ from .display.durations import spell
 from .machine_checks import Check
 
 if TYPE_CHECKING:
-    from uncaged_agents.trial.trial import TrialContext
+    from uncaged_agents.health.check import CheckContext
     from uncaged_engine.api import Engine
     from uncaged_engine.door.agents import AgentCheck
 
@@ -25,9 +25,9 @@ def agent_checks(engine: Engine) -> Iterator[Check]:
     """Yield a problem for each agent that lacks a key, a program or a file; no request is sent and
     no process started.
     """
-    from uncaged_agents.trial.candidates import find_missing
+    from uncaged_agents.health.targets import find_missing
 
-    context = trial_context(engine)
+    context = check_context(engine)
     for one, found in find_missing(context, Path.cwd()) if context is not None else ():
         yield Check(
             name=one.name,
@@ -37,11 +37,11 @@ def agent_checks(engine: Engine) -> Iterator[Check]:
         )
 
 
-def trial_context(engine: Engine) -> TrialContext | None:
+def check_context(engine: Engine) -> CheckContext | None:
     """Return the context of trials; None if the configuration cannot be read, which is a check of
     its own.
     """
-    from uncaged_agents.trial.trial import TrialContext
+    from uncaged_agents.health.check import CheckContext
     from uncaged_bundles.ids import new_thread_id
 
     try:
@@ -49,15 +49,15 @@ def trial_context(engine: Engine) -> TrialContext | None:
     except UncagedError:
         return None
     thread = new_thread_id(time.time_ns() // 1_000_000, os.urandom(10))
-    return TrialContext(config=config, environment=config.carried(os.environ), thread=thread)
+    return CheckContext(config=config, environment=config.carried(os.environ), thread=thread)
 
 
 def live_checks(engine: Engine) -> Iterator[Check]:
     """Yield the outcome of each trial as soon as it is known."""
-    from uncaged_agents.trial.candidates import try_all
+    from uncaged_agents.health.targets import check_all
 
-    context = trial_context(engine)
-    for one, found in try_all(context, Path.cwd()) if context is not None else ():
+    context = check_context(engine)
+    for one, found in check_all(context, Path.cwd()) if context is not None else ():
         yield Check(
             name=one.name,
             level=found.level,

@@ -53,7 +53,7 @@ class Choice:
         return fields if limits is None else {**fields, "limits": limits}
 
 
-def bind(
+def choose_agents(
     config: Config,
     *,
     flow: str,
@@ -86,11 +86,11 @@ def bind(
     }
     unnamed = [role for role, (name, _) in configured.items() if name is None]
     general, reason = configured_name(config, flow=flow, role=None, asked=asked)
-    default = named(general, config, reason, directory) if general is not None else None
+    default = agent_named(general, config, reason, directory) if general is not None else None
     if default is None and unnamed:
-        default = automatic(config, environment)
+        default = detected_agent(config, environment)
     chosen = {
-        role: named(name, config, reason, directory)
+        role: agent_named(name, config, reason, directory)
         for role, (name, reason) in configured.items()
         if name is not None
     }
@@ -112,7 +112,7 @@ def bind(
 
 def expect_roles(flow: str, roles: Collection[str], asked: Iterable[str]) -> None:
     """Refuse an agent for a role that the flow does not have."""
-    wrong = wrong_role(roles, asked)
+    wrong = unknown_role(roles, asked)
     if wrong is not None:
         near = get_close_matches(wrong, roles, n=3) or roles
         raise NotFoundError(
@@ -138,9 +138,9 @@ def default_agent(config: Config, environment: Mapping[str, str], directory: Pat
     that this machine has.
     """
     return (
-        named(config.agent, config, "config.yaml: agent", directory)
+        agent_named(config.agent, config, "config.yaml: agent", directory)
         if config.agent is not None
-        else automatic(config, environment)
+        else detected_agent(config, environment)
     )
 
 
@@ -160,12 +160,12 @@ def configured_name(
     return next(((name, reason) for name, reason in chosen_names if name is not None), (None, ""))
 
 
-def wrong_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
+def unknown_role(roles: Collection[str], asked: Iterable[str]) -> str | None:
     """Return the first role that an agent was asked for and the flow lacks."""
     return next((role for role in asked if role != DEFAULT and role not in roles), None)
 
 
-def question(
+def program_needing_consent(
     config: Config,
     *,
     flow: str,
@@ -179,7 +179,7 @@ def question(
     Nothing does when the run will be refused for a role that the flow does not have.
     """
     roles = tuple(roles)
-    if wrong_role(roles, asked) is not None:
+    if unknown_role(roles, asked) is not None:
         return None
     if (
         all(
@@ -194,7 +194,7 @@ def question(
     return undecided_program(config, environment)
 
 
-def automatic(config: Config, environment: Mapping[str, str]) -> Choice:
+def detected_agent(config: Config, environment: Mapping[str, str]) -> Choice:
     """Return the agent of a machine without a chosen one: the first that there is."""
     found = next(
         (choice for look in ORDER if (choice := look(config, environment)) is not None), None
@@ -231,7 +231,7 @@ def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
 
 def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
     """Return the model server on loopback, which costs nothing; nothing leaves the machine."""
-    from .local import PORTS, find_server
+    from .local_server import PORTS, find_server
 
     server = find_server()
     if server is None:
@@ -274,7 +274,7 @@ ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (
 """Where an agent is looked for if none is chosen; the built-in repair comes last."""
 
 
-def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
+def agent_named(name: str, config: Config, reason: str, directory: Path) -> Choice:
     """Return the agent that *name* means: one of the config, a kind by its name, a known coding
     agent, or ``KIND:…`` in one word.
     """
@@ -287,7 +287,9 @@ def named(name: str, config: Config, reason: str, directory: Path) -> Choice:
         )
     kind, colon, rest = name.partition(":")
     if colon and is_kind(kind) and (settings := kind_of(kind).parse(rest)) is not None:
-        return Choice(name=kind, use=kind, settings=absolute(settings, directory), reason=reason)
+        return Choice(
+            name=kind, use=kind, settings=with_absolute_paths(settings, directory), reason=reason
+        )
     if is_kind(name):
         return Choice(name=name, use=name, settings=NOTHING, reason=reason)
     from .program.table import table
@@ -307,10 +309,10 @@ def configured_settings(name: str, config: Config, directory: Path) -> dict[str,
     file, or at *directory* if it has none.
     """
     start = config.path.parent if config.path is not None else directory
-    return absolute(config.agents[name].settings, start)
+    return with_absolute_paths(config.agents[name].settings, start)
 
 
-def absolute(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
+def with_absolute_paths(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
     """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on
     PATH later.
     """

@@ -16,7 +16,7 @@ NO = "not "
 LOCK_TIMEOUT_S = 10.0
 
 
-def present(environment: Mapping[str, str]) -> list[ProgramRow]:
+def installed_programs(environment: Mapping[str, str]) -> list[ProgramRow]:
     """Return the coding programs on PATH, in the table's order; of several ways to use one the
     first.
     """
@@ -47,10 +47,10 @@ def undecided_program(config: Config, environment: Mapping[str, str]) -> Program
     if consented_program(config, environment) is not None:
         return None
     refused = {name.removeprefix(NO) for name in config.consent}
-    return next((row for row in present(environment) if row.name not in refused), None)
+    return next((row for row in installed_programs(environment) if row.name not in refused), None)
 
 
-def keep(path: Path, name: str, *, yes: bool) -> None:
+def record_consent(path: Path, name: str, *, yes: bool) -> None:
     """Write the answer into ``config.yaml``; other lines of it stay as they are.
 
     Raises:

@@ -68,7 +68,7 @@ class ModelAgent(AgentKind):
         return f"{model} at {settings['baseUrl']}" if "baseUrl" in settings else model
 
     def check_live(self, request: AgentRequest) -> AgentCheck:
-        from .trial.models import ask_model
+        from .health.model import ask_model
 
         settings = models.read_settings(self.wire, self._settings, request.environment)
         return ask_model(settings, request.environment, min(request.timeout_s, self._timeout_s))
@@ -79,29 +79,29 @@ class ModelAgent(AgentKind):
         conversation, name = conversation_of(request, tools)
         bounds = Bounds(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
         with open_client(settings, request.environment) as (client, connection):
-            talk = ToolLoop(
+            loop = ToolLoop(
                 client,
                 conversation,
                 tools=tools,
                 bounds=bounds,
                 connection=connection,
                 cancel=request.cancel,
-                progress=counting(request),
+                progress=with_extractor_usage(request),
                 schema=None
                 if request.repair is None
                 else request.role.schema,  # a first answer has more to say than its data
             )
             try:
-                text = talk.answer()
+                text = loop.answer()
             except ModelFailed as exc:
                 raise AgentFailed(
-                    str(exc), kind=exc.kind, more={"usage": counted(request, talk.meter.document())}
+                    str(exc), kind=exc.kind, more={"usage": counted(request, loop.meter.document())}
                 ) from exc
             except ConversationCancelled:
                 raise AgentFailed(f"{settings.model} was stopped") from None
-        conversation.save(place_of(request.scratch, name), request.redact)
-        usage = counted(request, talk.meter.document())
-        return AgentAnswer(text=text, usage=usage, session=name, direct=talk.ended_by_tool)
+        conversation.save(conversation_path(request.scratch, name), request.redact)
+        usage = counted(request, loop.meter.document())
+        return AgentAnswer(text=text, usage=usage, session=name, direct=loop.ended_by_tool)
 
 
 def toolbox(request: AgentRequest) -> Tools:
@@ -138,7 +138,7 @@ class CombinedTools:
         return self._by_name.get(call.name, self._first).shown(call)
 
 
-def counting(request: AgentRequest) -> Progress:
+def with_extractor_usage(request: AgentRequest) -> Progress:
     """Return the request's progress, with the extractor's usage added to each report."""
     extract = request.extract
     if extract is None:
@@ -167,7 +167,7 @@ def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, 
     everything.
     """
     if request.repair is not None and isinstance(request.session, str):
-        known = Conversation.load(place_of(request.scratch, request.session))
+        known = Conversation.load(conversation_path(request.scratch, request.session))
         if known is not None:
             known.turns.append(user_turn(request.repair.wording))
             return known, request.session
@@ -187,5 +187,5 @@ def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, 
     return Conversation(system=system, turns=[user_turn(prompt)]), name
 
 
-def place_of(scratch: Path, name: str) -> Path:
+def conversation_path(scratch: Path, name: str) -> Path:
     return scratch / "conversations" / f"{name}.json"

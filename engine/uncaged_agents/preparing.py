@@ -125,9 +125,9 @@ def bind_agents(thread: NewThread) -> dict[str, object]:
         raise RefusedError(
             f'{name!r} asks no agent for {own!r}: its policy has no "role", so that the bundle itself makes these steps'
         )
-    from .choose import bind
+    from .choose import choose_agents
 
-    return bind(
+    return choose_agents(
         thread.config,
         flow=name,
         roles=descriptor.asked_roles,

@@ -25,8 +25,8 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.services.processes import kill_leftovers, ledger_of
 
-from .turns.binding import bind
-from .turns.question import Question, RoleBody, is_part, question_of, workspace_level
+from .turns.binding import binding_of
+from .turns.request import RoleBody, RoleCall, is_part, role_call, workspace_level
 from .turns.turn import RoleTurn
 from .workspace import Workspace, last_snapshot
 
@@ -52,25 +52,25 @@ class RoleHandler(Handler):
         if isinstance(asked, Failure):
             return asked
         try:
-            question = question_of(asked, context)
+            call = role_call(asked, context)
         except ValueError as exc:
             return Failure.of("effect", f"role: {exc}")
         try:
-            return perform_role(question, context)
+            return perform_role(call, context)
         except (UsageError, NotFoundError) as exc:
             # the binding's settings, an agent that is gone: a person fixes it and resumes
             raise EnvironmentLacks(str(exc)) from exc
 
 
-def perform_role(question: Question, context: EffectContext) -> Outcome:
+def perform_role(call: RoleCall, context: EffectContext) -> Outcome:
     """Return the outcome of a step, with the snapshot of the files that it left."""
-    binding = bind(question.role.name, context)
+    binding = binding_of(call.role.name, context)
     scratch = context.store.private(context.thread_id)
     scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
-    latest = last_snapshot(question.steps)
+    latest = last_snapshot(call.steps)
     workspace = prepare(context, scratch, latest)
     turn = RoleTurn(
-        question=question,
+        call=call,
         binding=binding,
         workspace=workspace,
         scratch=scratch,

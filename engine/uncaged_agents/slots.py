@@ -33,14 +33,14 @@ class SlotCancelled(Exception):
 
 
 class AgentSlot:
-    """One of *places* slots in *directory*, held inside its ``with`` block."""
+    """One of *limit* slots in *directory*, held inside its ``with`` block."""
 
-    def __init__(self, directory: Path, places: int, cancel: Cancel, progress: Progress) -> None:
+    def __init__(self, directory: Path, limit: int, cancel: Cancel, progress: Progress) -> None:
         self._directory = directory
-        self._places = places
+        self._limit = limit
         self._cancel = cancel
         self._progress = progress
-        self._place: int | None = None
+        self._descriptor: int | None = None
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -65,8 +65,8 @@ class AgentSlot:
     def _wait(self) -> None:
         """Wait for a slot, and report the wait as progress."""
         try:
-            self._place = self._try_take()
-            if self._place is None:
+            self._descriptor = self._try_take()
+            if self._descriptor is None:
                 self._queue()
         except FileNotFoundError as exc:  # some systems remove it when the user logs out
             raise EnvironmentLacks(
@@ -77,57 +77,57 @@ class AgentSlot:
     def _queue(self) -> None:
         self._progress({**self._report(), "queued": True})
         try:
-            while self._place is None:
+            while self._descriptor is None:
                 if self._cancel.wait(POLL_S):
                     raise SlotCancelled
-                self._place = self._try_take()
-                if self._place is None:
+                self._descriptor = self._try_take()
+                if self._descriptor is None:
                     self._progress(self._report())  # a new follower may be there
         finally:
             self._progress({"queued": False})
 
     def _report(self) -> dict[str, object]:
         with _HOLDING:
-            count = working(self._directory)
+            count = held_slots(self._directory)
         return {
             "text": f"queued: {'1 agent works' if count == 1 else f'{count} agents work'} on this machine already"
         }
 
     def _release(self) -> None:
-        place, self._place = self._place, None
-        if place is not None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
             with _HOLDING:
                 _HELD[self._directory].discard(self._number)
-                os.close(place)
+                os.close(descriptor)
 
     def _try_take(self) -> int | None:
         """Return a descriptor that holds the lock of a free slot, or None."""
         with _HOLDING:
             held = _HELD.setdefault(self._directory, set())
-            for number in range(self._places):
+            for number in range(self._limit):
                 if number in held:
                     continue
-                place = os.open(
+                descriptor = os.open(
                     self._directory / f"{number}{SUFFIX}",
                     os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
                     0o600,
                 )
                 kept = False
                 try:
-                    if take(place):
-                        if working(self._directory) > self._places:  # our own is among them
+                    if take(descriptor):
+                        if held_slots(self._directory) > self._limit:  # our own is among them
                             return None
-                        os.utime(place)  # cleaners of old files leave it alone
+                        os.utime(descriptor)  # cleaners of old files leave it alone
                         held.add(number)
                         self._number, kept = number, True
-                        return place
+                        return descriptor
                 finally:
                     if not kept:
-                        os.close(place)
+                        os.close(descriptor)
         return None
 
 
-def working(directory: Path) -> int:
+def held_slots(directory: Path) -> int:
     """Return how many slots are held at this moment."""
     mine = {f"{number}{SUFFIX}" for number in tuple(_HELD.get(directory, ()))}
     with os.scandir(directory) as entries:

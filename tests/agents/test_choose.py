@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from testbed.repositories import write
-from uncaged_agents.choose import bind, default_agent
+from uncaged_agents.choose import choose_agents, default_agent
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings
 from uncaged_engine.settings.keys import put
@@ -25,7 +25,9 @@ def bound(
     usual: dict[str, Any] = {"flow": "fix", "environment": {"PATH": ""}, "directory": Path("/here")}
     said = cast(
         "dict[str, Any]",
-        bind(config, roles=roles or ("coder", "reviewer"), asked=asked or {}, **(usual | more)),
+        choose_agents(
+            config, roles=roles or ("coder", "reviewer"), asked=asked or {}, **(usual | more)
+        ),
     )
     return said["default"]["name"] if "default" in said else "", {
         role: choice["name"] for role, choice in said["roles"].items()
@@ -64,7 +66,7 @@ def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
         },
         agent="mine",
     )
-    said = bind(
+    said = choose_agents(
         config, flow="fix", roles=["coder"], asked={}, environment={}, directory=Path("/here")
     )
     assert said == {
@@ -167,7 +169,7 @@ def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
 )
 def test_an_agent_can_be_said_in_one_word(word: str, use: str, settings: dict[str, object]) -> None:
     """Paths start at the caller's directory, since the worker runs elsewhere."""
-    bound = bind(
+    bound = choose_agents(
         Config(agents=AGENTS),
         flow="fix",
         roles=["coder"],
@@ -214,7 +216,7 @@ def test_a_start_record_names_no_agent_that_is_never_asked() -> None:
     assert bound(config, "coder", asked={"coder": "a"}) == ("", {"coder": "a"})
     assert bound(Config(agents=AGENTS), "poet", asked={"poet": "a"}) == ("", {"poet": "a"})
     assert (
-        bind(
+        choose_agents(
             Config(),
             flow="fix",
             roles=(),
@@ -225,7 +227,7 @@ def test_a_start_record_names_no_agent_that_is_never_asked() -> None:
         == {}
     )
     with pytest.raises(UsageError, match="needs file: text"):
-        bind(
+        choose_agents(
             Config(),
             flow="fix",
             roles=(),

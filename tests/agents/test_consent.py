@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from uncaged_agents.choose import bind, default_agent, question
-from uncaged_agents.consent import keep, present
+from uncaged_agents.choose import choose_agents, default_agent, program_needing_consent
+from uncaged_agents.consent import installed_programs, record_consent
 from uncaged_agents.program.table import table
 from uncaged_bundles.errors import UsageError
 from uncaged_engine.settings.config import Config
@@ -30,7 +30,7 @@ def chosen(config: Config, environment: dict[str, str]) -> tuple[str, str]:
 def asks(
     config: Config, environment: dict[str, str], asked: dict[str, str] | None = None
 ) -> str | None:
-    row = question(
+    row = program_needing_consent(
         config, flow="fix", roles=["coder", "reviewer"], asked=asked or {}, environment=environment
     )
     return None if row is None else row.name
@@ -58,7 +58,7 @@ def test_a_program_is_used_after_a_yes_and_not_before(tmp_path: Path) -> None:
     the config counts.
     """
     environment = programs(tmp_path / "bin", "claude", "gemini")
-    assert [row.name for row in present(environment)] == ["claude", "gemini"]
+    assert [row.name for row in installed_programs(environment)] == ["claude", "gemini"]
     assert chosen(Config(), environment)[0] == "repair"
     assert asks(Config(), environment) == "claude"
     assert asks(Config(consent=("not claude",)), environment) == "gemini"
@@ -95,7 +95,7 @@ def test_the_names_of_the_table_need_no_config() -> None:
         ("gemini", "acp", {"row": "gemini"}),
         ("acp:./mine --fast", "acp", {"argv": ["/here/mine", "--fast"]}),
     ):
-        bound = bind(
+        bound = choose_agents(
             Config(),
             flow="fix",
             roles=["coder"],
@@ -132,14 +132,14 @@ def test_the_answer_is_added_and_nothing_else_changes(
     """Comments and order of the file stay."""
     path = tmp_path / "config.yaml"
     path.write_bytes(before)
-    keep(path, "claude", yes=True)
+    record_consent(path, "claude", yes=True)
     assert path.read_bytes() == after
     assert "claude" in parse_config(after, path).consent
 
 
 def test_a_no_is_kept_too(tmp_path: Path) -> None:
     """So that nobody is asked at every run."""
-    keep(tmp_path / "config.yaml", "claude", yes=False)
+    record_consent(tmp_path / "config.yaml", "claude", yes=False)
     assert (tmp_path / "config.yaml").read_bytes() == b"consent: [not claude]\n"
 
 
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_config_is_left_alone(tmp_path: Path, before: bytes) -
     path = tmp_path / "config.yaml"
     path.write_bytes(before)
     with pytest.raises(UsageError, match=r"the answer cannot be kept: .*config\.yaml"):
-        keep(path, "claude", yes=True)
+        record_consent(path, "claude", yes=True)
     assert path.read_bytes() == before
 
 

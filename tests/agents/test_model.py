@@ -15,8 +15,8 @@ from testbed.repositories import make_repository
 from testbed.roles import SCHEMA, request, role_spec
 from testbed.talks import KEY, WIRES
 from uncaged_agents.kinds import factory_of
-from uncaged_agents.local import find_server, first_model
-from uncaged_agents.turns.asking import ask
+from uncaged_agents.local_server import find_server, first_model
+from uncaged_agents.turns.dialogue import ask_until_usable
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentFailed, AgentRequest
@@ -126,13 +126,13 @@ def test_a_good_answer_costs_one_request_and_a_bad_one_goes_on_in_the_same_conve
 ) -> None:
     """A repair hears only what was wrong; the file of the conversation is the thread's own."""
     with serving([says("All is well.\n", DONE)]) as server:
-        first = ask(agent_for(server, wire), asked, checker(SCHEMA), lambda _: None)
+        first = ask_until_usable(agent_for(server, wire), asked, checker(SCHEMA), lambda _: None)
         assert (first.meta, first.calls, len(server.asked)) == ({"status": "done"}, 1, 1)
     attempts: list[Any] = []
     with serving(
         [calls(("list", {})), says('```json\n{"status": "finished"}\n```'), says("Sorry.\n", DONE)]
     ) as server:
-        mended = ask(agent_for(server, wire), asked, checker(SCHEMA), attempts.append)
+        mended = ask_until_usable(agent_for(server, wire), asked, checker(SCHEMA), attempts.append)
         assert mended.meta == {"status": "done"}
         assert len(server.asked) == 3
         assert len(server.asked[2]["messages"]) == len(server.asked[1]["messages"]) + 2
@@ -153,7 +153,9 @@ def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentR
     alone.
     """
     with serving([says("no block"), says('{"status": "done"}')]) as server:
-        mended = ask(agent_for(server, "anthropic"), asked, checker(SCHEMA), lambda _: None)
+        mended = ask_until_usable(
+            agent_for(server, "anthropic"), asked, checker(SCHEMA), lambda _: None
+        )
         assert (mended.meta, mended.content) == ({"status": "done"}, '{"status": "done"}')
         assert "output_config" not in server.asked[0]
         form = server.asked[1]["output_config"]["format"]
@@ -163,10 +165,12 @@ def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentR
             form["schema"]["additionalProperties"],
         ) == ("json_schema", ["status"], False)
     with serving([says("no block"), says(DONE)]) as server:
-        ask(agent_for(server, "openai"), asked, checker(SCHEMA), lambda _: None)
+        ask_until_usable(agent_for(server, "openai"), asked, checker(SCHEMA), lambda _: None)
         assert not any("response_format" in body for body in server.asked)
     with serving([says("no block"), says(DONE)]) as server:
-        ask(agent_for(server, "openai", structured=True), asked, checker(SCHEMA), lambda _: None)
+        ask_until_usable(
+            agent_for(server, "openai", structured=True), asked, checker(SCHEMA), lambda _: None
+        )
         assert ["response_format" in body for body in server.asked] == [False, True]
 
 
@@ -178,7 +182,7 @@ def test_a_conversation_that_is_lost_is_told_again(asked: AgentRequest, wire: Wi
             path.unlink()
 
     with serving([says("nothing"), says(DONE)]) as server:
-        assert ask(agent_for(server, wire), asked, checker(SCHEMA), forget).meta == {
+        assert ask_until_usable(agent_for(server, wire), asked, checker(SCHEMA), forget).meta == {
             "status": "done"
         }
         assert "Mend add()" in texts(server, wire, 1)[1]
@@ -258,7 +262,7 @@ def test_what_repairs_use_up_is_added_while_they_run_and_when_they_fail(
         serving([says("no block"), fails(400, "invalid_request_error", "nonsense")]) as server,
         pytest.raises(AgentFailed) as caught,
     ):
-        ask(
+        ask_until_usable(
             agent_for(server, wire),
             replace(asked, progress=heard.append),
             checker(SCHEMA),
@@ -273,7 +277,7 @@ def test_what_repairs_use_up_is_added_while_they_run_and_when_they_fail(
         "tiny",
     )
     with serving([says("no block"), says(DONE)]) as server:
-        ask(
+        ask_until_usable(
             agent_for(server, wire),
             replace(asked, progress=heard.append),
             checker(SCHEMA),

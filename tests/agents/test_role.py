@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from testbed.repositories import contents, git, make_repository, write
 from testbed.roles import THREAD, Desk, role_bundle
-from uncaged_agents.choose import bind
+from uncaged_agents.choose import choose_agents
 from uncaged_agents.role import RoleHandler
 from uncaged_agents.workspace import Workspace, inspect
 from uncaged_bundles.errors import EnvironmentLacks
@@ -63,7 +63,7 @@ def make_desk(store: Store, repository: Path) -> MakeDesk:
         )
         start: dict[str, object] = {
             "parameters": {"prompt": "Mend add().", "params": {"depth": 1}, "options": {}},
-            "agents": bind(
+            "agents": choose_agents(
                 settings,
                 flow="demo",
                 roles=chosen.descriptor.roles,

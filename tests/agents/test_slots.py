@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from uncaged_agents.slots import AgentSlot, SlotCancelled, slots_directory, working
+from uncaged_agents.slots import AgentSlot, SlotCancelled, held_slots, slots_directory
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import Cancel
 
@@ -59,8 +59,8 @@ def test_a_place_is_given_back(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="work"), turn(tmp_path, 1):
         raise ValueError("work")
     with turn(tmp_path, 2), turn(tmp_path, 2):
-        assert working(tmp_path) == 2
-    assert working(tmp_path) == 0
+        assert held_slots(tmp_path) == 2
+    assert held_slots(tmp_path) == 0
 
 
 def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -
     first = turn(tmp_path, 4)
     with first, turn(tmp_path, 4), turn(tmp_path, 4):
         with first.released():
-            assert working(tmp_path) == 2  # the lowest place is free now
+            assert held_slots(tmp_path) == 2  # the lowest place is free now
             with pytest.raises(SlotCancelled), AgentSlot(tmp_path, 2, cancel, _ignore):
                 raise AssertionError("it would be the third")
         with turn(tmp_path, 4):
-            assert working(tmp_path) == 4
+            assert held_slots(tmp_path) == 4
 
 
 def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
     mine = turn(tmp_path, 1)
     with mine:
         with mine.released(), turn(tmp_path, 1):
-            assert working(tmp_path) == 1
-        assert working(tmp_path) == 1
+            assert held_slots(tmp_path) == 1
+        assert held_slots(tmp_path) == 1
 
 
 @pytest.mark.slow
@@ -104,7 +104,7 @@ def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
             Cancel(),
             lambda fields: os.kill(other.pid, signal.SIGKILL) if fields.get("queued") else None,
         ):
-            assert working(tmp_path) == 1
+            assert held_slots(tmp_path) == 1
 
 
 def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from testbed.health import FAKES, PLANTED
 from testbed.modelserver import ModelServer, fails, says, serving
-from testbed.trials import FAKES, PLANTED
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from testbed.modelserver import ModelServer, fails, says, serving
 from testbed.roles import Desk, role_bundle
 from testbed.talks import KEY
-from uncaged_agents.choose import bind
+from uncaged_agents.choose import choose_agents
 from uncaged_agents.role import RoleHandler
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
@@ -41,7 +41,7 @@ def make_desk(store: Store) -> MakeDesk:
         )
         bundle = role_bundle(policy={"role": {}})
         environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": KEY}
-        agents = bind(
+        agents = choose_agents(
             config,
             flow="demo",
             roles=bundle.descriptor.roles,

@@ -82,12 +82,14 @@ def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return
-    from uncaged_agents.choose import question
+    from uncaged_agents.choose import program_needing_consent
 
-    row = question(engine.config, flow=flow, roles=roles, asked=bindings, environment=os.environ)
+    row = program_needing_consent(
+        engine.config, flow=flow, roles=roles, asked=bindings, environment=os.environ
+    )
     if row is None:
         return
-    from uncaged_agents.consent import keep
+    from uncaged_agents.consent import record_consent
 
     note(
         f"{row.title} is on PATH and no agent is chosen. It would run with your rights, outside the sandbox, in the thread's worktree."
@@ -97,4 +99,4 @@ def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[
         default=False,
         err=True,
     )
-    keep(engine.store.config_path, row.name, yes=yes)
+    record_consent(engine.store.config_path, row.name, yes=yes)

@@ -49,11 +49,11 @@ def agent_rows(config: Config) -> list[tuple[str, str, str, str]]:
     """Return the rows of configured agents, known coding agents, and the kinds that need no
     program.
     """
-    from uncaged_agents.consent import present
+    from uncaged_agents.consent import installed_programs
     from uncaged_agents.kinds import kinds
     from uncaged_agents.program.table import table
 
-    here = {row.name for row in present(os.environ)}
+    here = {row.name for row in installed_programs(os.environ)}
     configured = [
         (name, agent.use, "configured", about(agent)) for name, agent in config.agents.items()
     ]

@@ -65,9 +65,9 @@ def command(full: bool, as_json: bool) -> None:
 
 def queue_note(queued: int, limit: int) -> str:
     """Return why agents wait, and the setting that limits them."""
-    from uncaged_agents.slots import slots_directory, working
+    from uncaged_agents.slots import held_slots, slots_directory
 
-    active = working(slots_directory(os.environ))
+    active = held_slots(slots_directory(os.environ))
     waiting = "1 agent is" if queued == 1 else f"{queued} agents are"
     running = "1 agent is" if active == 1 else f"{active} agents are"
     return f"{waiting} queued: {running} running on this machine (all stores), and limits.agents in config.yaml is {limit}"

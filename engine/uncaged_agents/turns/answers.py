@@ -19,12 +19,12 @@ def read_answer(fields: Mapping[str, object], value: object) -> object:
         UsageError: it does not fit.
     """
     if isinstance(value, str):
-        return fitted(value, fields)
+        return fit_text(value, fields)
     expect_fit(fields, value)
     return value
 
 
-def fitted(text: str, fields: Mapping[str, object]) -> object:
+def fit_text(text: str, fields: Mapping[str, object]) -> object:
     """Return a person's text if it holds data that fits *fields*, else the data that it means.
 
     Raises:

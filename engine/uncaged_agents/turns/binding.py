@@ -35,7 +35,7 @@ class AgentBinding:
         return str(secrets.redact(text, self.known))
 
 
-def bind(role: str, context: EffectContext) -> AgentBinding:
+def binding_of(role: str, context: EffectContext) -> AgentBinding:
     """Return the agent that the start record names, with the settings that the config has for it
     now: a person may have fixed them.
     """

@@ -20,17 +20,17 @@ from uncaged_models.prompts.extract import checker
 from ..kinds import factory_of
 from ..slots import AgentSlot, SlotCancelled, slots_directory
 from ..workspace import Workspace
-from .asking import RoleReply, add_usage, ask
 from .binding import AgentBinding
 from .claims import Claims
-from .question import Question, compose, is_part
+from .dialogue import RoleReply, add_usage, ask_until_usable
+from .request import RoleCall, agent_request, is_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleTurn:
     """Attempt of an agent at a role's step. latest: the snapshot that the attempt starts from."""
 
-    question: Question
+    call: RoleCall
     binding: AgentBinding
     workspace: Workspace | None
     scratch: Path
@@ -39,7 +39,7 @@ class RoleTurn:
 
     def outcome(self) -> Outcome:
         """Ask the agent and return the outcome."""
-        role, name = self.question.role.name, self.binding.name
+        role, name = self.call.role.name, self.binding.name
         try:
             reply = self._reply()
         except SlotCancelled:
@@ -63,10 +63,10 @@ class RoleTurn:
 
     def _reply(self) -> RoleReply:
         """Ask the agent, then if need be the extractor for the data in its last answer."""
-        question, binding, context = self.question, self.binding, self.context
+        call, binding, context = self.call, self.binding, self.context
         agent = factory_of(binding.use)(binding.settings)
-        request = compose(
-            question,
+        request = agent_request(
+            call,
             binding,
             workspace=self.workspace,
             scratch=self.scratch,
@@ -79,8 +79,8 @@ class RoleTurn:
             if request.flows is not None:
                 request.flows.lent = slot.released
             claims = Claims(workspace=self.workspace, request=request, latest=self.latest)
-            check = checker(question.role.schema, claims.problem)
-            reply = ask(agent, request, check, self._record, self._restore)
+            check = checker(call.role.schema, claims.problem)
+            reply = ask_until_usable(agent, request, check, self._record, self._restore)
         if reply.meta is None and not context.cancel.requested:
             return self._extracted(reply, claims)
         return reply
@@ -89,7 +89,7 @@ class RoleTurn:
         """Extract the data from the agent's last answer, without secrets, by the configured
         model.
         """
-        context, role, extractor = self.context, self.question.role, self.context.config.extractor
+        context, role, extractor = self.context, self.call.role, self.context.config.extractor
         if extractor is None:
             return reply
         from uncaged_models.extractor import extract_data
@@ -99,7 +99,7 @@ class RoleTurn:
             role.schema,
             role.extract_prompt,
             context,
-            timeout_s=self.question.timeout_s,
+            timeout_s=self.call.timeout_s,
             record=self._record,
             progress=lambda fields: context.progress({"role": role.name, **fields}),
         )
@@ -130,13 +130,13 @@ class RoleTurn:
             raise EnvironmentLacks(
                 self.binding.clean(f"{name}: {shortage}"), remedy="make room or repair the disk"
             ) from None
-        role = self.question.role.name
+        role = self.call.role.name
         error = {"kind": failed.kind, "message": f"{name}: {message}", "role": role, "by": name}
         return Failure(error=self.binding.redacted({**error, **failed.more}))
 
     def _report(self, fields: Mapping[str, object]) -> None:
         seen = fields if self.workspace is None else relative_to(self.workspace.tree, fields)
-        common = {"role": self.question.role.name, "agent": self.binding.name}
+        common = {"role": self.call.role.name, "agent": self.binding.name}
         self.context.progress(self.binding.redacted({**common, **seen}))
 
     def _record(self, fields: Mapping[str, object]) -> None:

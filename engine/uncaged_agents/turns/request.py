@@ -40,7 +40,7 @@ class RoleBody:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class RoleCall:
     """Checked body of a role effect, in its thread. task, params: the thread's own. steps: all of
     its finished ones.
     """
@@ -57,7 +57,7 @@ class Question:
         return [step for step in self.steps if "role" in step]
 
 
-def question_of(asked: RoleBody, context: EffectContext) -> Question:
+def role_call(asked: RoleBody, context: EffectContext) -> RoleCall:
     """Return the question that a body asks in its thread; ValueError says why it cannot be
     asked.
     """
@@ -74,7 +74,7 @@ def question_of(asked: RoleBody, context: EffectContext) -> Question:
     bounds = (asked.timeout_s, granted_s, context.config.limits.agent_s)
     shortest = min(float(bound) for bound in bounds if bound is not None and bound > 0)
     parameters = cast("Mapping[str, object]", context.start["parameters"])
-    return Question(
+    return RoleCall(
         role=roles[asked.name],
         extra=asked.prompt,
         timeout_s=shortest,
@@ -84,8 +84,8 @@ def question_of(asked: RoleBody, context: EffectContext) -> Question:
     )
 
 
-def compose(
-    question: Question,
+def agent_request(
+    call: RoleCall,
     binding: AgentBinding,
     *,
     workspace: Workspace | None,
@@ -94,23 +94,23 @@ def compose(
     progress: Callable[[Mapping[str, object]], None],
 ) -> AgentRequest:
     """Return the request to the agent of a binding."""
-    role, rights, steps = question.role, rights_of(context.bundle), question.steps
+    role, rights, steps = call.role, rights_of(context.bundle), call.steps
     environment = context.config.for_agents(context.environment)
     test_command = context.start.get("testCommand")
     return AgentRequest(
         thread_id=context.thread_id,
         key=context.key,
         role=role,
-        prompt=prompt_of(question, context),
-        task=question.task,
-        params=question.params,
-        steps=question.role_steps,
+        prompt=prompt_of(call, context),
+        task=call.task,
+        params=call.params,
+        steps=call.role_steps,
         worktree=workspace.directory if workspace is not None else None,
         environment={
             **(workspace.for_children(environment) if workspace is not None else environment),
             MARK: context.key,
         },
-        timeout_s=question.timeout_s,
+        timeout_s=call.timeout_s,
         attempt=context.attempt,
         calls=sum(map(calls_of, steps)),
         role_calls=sum(calls_of(step) for step in steps if role_of(step) == role.name),
@@ -135,14 +135,14 @@ def compose(
     )
 
 
-def prompt_of(question: Question, context: EffectContext) -> str:
+def prompt_of(call: RoleCall, context: EffectContext) -> str:
     """Return the whole prompt of a step, with as much of the history as the config allows."""
     return build_prompt(
-        role=question.role,
-        task=question.task,
-        params=question.params,
-        steps=question.role_steps,
-        extra=question.extra,
+        role=call.role,
+        task=call.task,
+        params=call.params,
+        steps=call.role_steps,
+        extra=call.extra,
         note=context.note,
         max_history_characters=context.config.limits.history_chars,
         rights=rights_of(context.bundle),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from testbed.roles import SCHEMA, request
-from uncaged_agents.turns.asking import RoleReply, add_usage, ask
+from uncaged_agents.turns.dialogue import RoleReply, add_usage, ask_until_usable
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.prompts.extract import checker
@@ -37,7 +37,9 @@ class Listed:
 
 def run(agent: Listed, tmp_path: Path, **more: Any) -> tuple[RoleReply, list[Mapping[str, object]]]:
     recorded: list[Mapping[str, object]] = []
-    return ask(agent, request(tmp_path, **more), checker(SCHEMA), recorded.append), recorded
+    return ask_until_usable(
+        agent, request(tmp_path, **more), checker(SCHEMA), recorded.append
+    ), recorded
 
 
 def test_an_answer_that_fits_is_asked_for_once(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_the_record_comes_before_the_question(tmp_path: Path) -> None:
             return super().answer(request)
 
     agent = Noting(AgentAnswer(text=BAD), AgentAnswer(text=GOOD))
-    ask(agent, request(tmp_path), checker(SCHEMA), lambda _: order.append("recorded"))
+    ask_until_usable(agent, request(tmp_path), checker(SCHEMA), lambda _: order.append("recorded"))
     assert order == ["asked", "recorded", "asked"]
 
 

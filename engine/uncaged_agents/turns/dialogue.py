@@ -44,7 +44,7 @@ class RoleReply:
     session: object | None = None
 
 
-def ask(
+def ask_until_usable(
     agent: Agent,
     request: AgentRequest,
     check: Check,
@@ -67,11 +67,11 @@ def ask(
     first = request
     while True:
         try:
-            answer = answer_in_time(
+            answer = answer_with_retries(
                 agent, request, usage, restore if request.repair is None else lambda: None
             )
         except AgentFailed as exc:
-            add_earlier(exc, len(problems), usage)
+            add_earlier_answers(exc, len(problems), usage)
             raise
         # half a surrogate pair has no place in a journal
         text = answer.text.encode("utf-8", "backslashreplace").decode()
@@ -114,7 +114,7 @@ def correction(request: AgentRequest, text: str, problem: str) -> AgentRequest:
     )
 
 
-def add_earlier(failed: AgentFailed, answers: int, usage: dict[str, object]) -> None:
+def add_earlier_answers(failed: AgentFailed, answers: int, usage: dict[str, object]) -> None:
     """Add to a failure what the unusable answers before it cost. answers: their number."""
     failed.more.setdefault("calls", answers + 1)
     add_usage(usage, cast("Mapping[str, object]", failed.more.get("usage") or {}))
@@ -122,7 +122,7 @@ def add_earlier(failed: AgentFailed, answers: int, usage: dict[str, object]) -> 
         failed.more["usage"] = usage
 
 
-def answer_in_time(
+def answer_with_retries(
     agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]
 ) -> AgentAnswer:
     """Return the agent's answer; one that is away is asked again after a pause. The usage of failed

@@ -14,7 +14,7 @@ from uncaged_models.conversation import user_turn
 from uncaged_models.errors import Busy, ModelFailed, ReplyBroken
 from uncaged_models.settings import ModelSettings
 
-from .trial import PROMPT
+from .check import PROMPT
 
 TINY_TOKENS = 64
 

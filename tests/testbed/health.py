@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uncaged_agents.trial.candidates import TrialCandidate, trial_of, try_all
-from uncaged_agents.trial.trial import TrialContext, run_trial
+from uncaged_agents.health.check import CheckContext, check_agent
+from uncaged_agents.health.targets import CheckTarget, check_all, probe_of
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_engine.door.agents import AgentCheck
 from uncaged_engine.settings.config import Config, SecretSource
@@ -44,17 +44,17 @@ class Proving:
             **{name: str(self.root / file) for name, file in names.items()},
         }
 
-    def context(self, config: Config | None = None, limit_s: float = 20.0) -> TrialContext:
+    def context(self, config: Config | None = None, limit_s: float = 20.0) -> CheckContext:
         secrets = {"K": SecretSource(env="KEY_HERE"), "NONE": SecretSource(env="NOT_SET")}
         config = config or Config(secrets=secrets, environment=("PLAY", "CALLS", "UP"))
-        return TrialContext(
+        return CheckContext(
             config=config, environment=self.environment, thread=self.thread, limit_s=limit_s
         )
 
     def find(self, use: str, *, limit_s: float = 20.0, **settings: Any) -> AgentCheck:
         """Try one agent."""
-        return run_trial(
-            trial_of(use),
+        return check_agent(
+            probe_of(use),
             with_key(use, settings),
             self.context(limit_s=limit_s),
             "agents.mine in config.yaml",
@@ -63,8 +63,8 @@ class Proving:
     def acp(self, *words: str, **settings: Any) -> AgentCheck:
         return self.find("acp", argv=[sys.executable, str(ACP), *words], **settings)
 
-    def all(self, config: Config) -> list[tuple[TrialCandidate, AgentCheck]]:
-        return list(try_all(self.context(config), self.root))
+    def all(self, config: Config) -> list[tuple[CheckTarget, AgentCheck]]:
+        return list(check_all(self.context(config), self.root))
 
     def program(self, name: str, script: str) -> None:
         """Put a program on the PATH."""

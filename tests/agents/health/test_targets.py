@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from testbed.health import Proving
 from testbed.modelserver import says, serving
-from testbed.trials import Proving
-from uncaged_agents.trial.candidates import candidates, find_missing
+from uncaged_agents.health.targets import find_missing, targets
 from uncaged_engine.settings.config import AgentSettings, Config, FlowSettings, SecretSource
 
 SHELL = AgentSettings(use="command", settings={"argv": ["sh"]})
@@ -19,7 +19,7 @@ def proving(tmp_path: Path) -> Proving:
 
 
 def names(proving: Proving, config: Config) -> list[tuple[str, str]]:
-    return [(one.name, one.where) for one in candidates(proving.context(config), proving.root)]
+    return [(one.name, one.where) for one in targets(proving.context(config), proving.root)]
 
 
 def test_everybody_who_is_defined_or_named_is_tried(proving: Proving) -> None:

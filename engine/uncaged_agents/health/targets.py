@@ -14,17 +14,17 @@ from uncaged_engine.door.agents import AgentCheck, AgentKind, AgentRequest
 from uncaged_engine.services.settings import Config
 from uncaged_models.settings import WIRES, Wire, read_settings, with_key
 
-from ..choose import default_agent, named
+from ..choose import agent_named, default_agent
 from ..kinds import factory_of
-from .models import ask_model
-from .trial import Trial, TrialContext, run_trial
+from .check import CheckContext, Probe, check_agent
+from .model import ask_model
 
 IRRELEVANT_SETTINGS = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "structured"})
 """Settings of models that make no difference to whether they can be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialCandidate:
+class CheckTarget:
     """Agent or model to try. where: the place of its settings, for the remedy. problem: why its
     kind is not known.
     """
@@ -33,7 +33,7 @@ class TrialCandidate:
     use: str
     where: str
     settings: Mapping[str, object]
-    attempt: Trial
+    probe: Probe
     problem: str = ""
 
     @property
@@ -45,30 +45,29 @@ class TrialCandidate:
 
 
 def find_missing(
-    context: TrialContext, directory: Path
-) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
+    context: CheckContext, directory: Path
+) -> Iterator[tuple[CheckTarget, AgentCheck]]:
     """Yield the candidates that lack a key, a program or a file. No request is sent and no process
     started.
     """
     looked = (
-        replace(one, attempt=trial_of(one.use, live=False))
-        for one in candidates(context, directory)
+        replace(one, probe=probe_of(one.use, live=False)) for one in targets(context, directory)
     )
-    return ((one, found) for one, found in run_each(looked, context) if found.level == "problem")
+    return ((one, found) for one, found in check_each(looked, context) if found.level == "problem")
 
 
-def try_all(context: TrialContext, directory: Path) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
+def check_all(context: CheckContext, directory: Path) -> Iterator[tuple[CheckTarget, AgentCheck]]:
     """Try every candidate.
 
     Args:
         directory: where relative paths in names of agents start.
     """
-    return run_each(candidates(context, directory), context)
+    return check_each(targets(context, directory), context)
 
 
-def run_each(
-    chosen: Iterable[TrialCandidate], context: TrialContext
-) -> Iterator[tuple[TrialCandidate, AgentCheck]]:
+def check_each(
+    chosen: Iterable[CheckTarget], context: CheckContext
+) -> Iterator[tuple[CheckTarget, AgentCheck]]:
     """Try each candidate once; a second name of the same one repeats the result."""
     tried: dict[str, tuple[str, AgentCheck]] = {}
     for one in chosen:
@@ -88,12 +87,12 @@ def run_each(
                 ),
             )
             continue
-        found = run_trial(one.attempt, one.settings, context, one.where)
+        found = check_agent(one.probe, one.settings, context, one.where)
         tried[one.identity] = one.name, found
         yield one, found
 
 
-def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidate]:
+def targets(context: CheckContext, directory: Path) -> Iterator[CheckTarget]:
     """Yield the agents that the config defines, names or has a consent for, the default, and the
     models of the llm effect.
     """
@@ -106,45 +105,45 @@ def candidates(context: TrialContext, directory: Path) -> Iterator[TrialCandidat
     ):
         if name not in seen:
             seen.add(name)
-            yield agent(name, where, config, directory)
+            yield agent_target(name, where, config, directory)
     try:
         default = default_agent(config, context.environment, directory)
     except UncagedError:
         return  # it was named, so it is a candidate already
     if default.name not in seen:
         settings = with_key(default.use, default.settings)
-        yield TrialCandidate(
+        yield CheckTarget(
             name=default.name,
             use=default.use,
             where="the environment",
             settings=settings,
-            attempt=trial_of(default.use),
+            probe=probe_of(default.use),
         )
     for name, entry in config.models.items():
         wire = next(wire for wire in WIRES if wire == entry.use)
         where = f"models.{name} in config.yaml"
-        yield TrialCandidate(
+        yield CheckTarget(
             name=name,
             use=wire,
             where=where,
             settings=with_key(wire, entry.settings),
-            attempt=trial_of_model(wire),
+            probe=model_probe(wire),
         )
 
 
-def agent(name: str, where: str, config: Config, directory: Path) -> TrialCandidate:
+def agent_target(name: str, where: str, config: Config, directory: Path) -> CheckTarget:
     try:
-        chosen = named(name, config, where, directory)
+        chosen = agent_named(name, config, where, directory)
     except UncagedError as exc:
-        return TrialCandidate(
-            name=name, use="", where=where, settings={}, attempt=trial_of(""), problem=str(exc)
+        return CheckTarget(
+            name=name, use="", where=where, settings={}, probe=probe_of(""), problem=str(exc)
         )
-    return TrialCandidate(
+    return CheckTarget(
         name=name,
         use=chosen.use,
         where=where,
         settings=with_key(chosen.use, chosen.settings),
-        attempt=trial_of(chosen.use),
+        probe=probe_of(chosen.use),
     )
 
 
@@ -161,7 +160,7 @@ def named_in(config: Config) -> Iterator[tuple[str, str]]:
             yield name, f"flows.{flow}.roles.{role} in config.yaml"
 
 
-def consented_programs(context: TrialContext) -> Iterator[tuple[str, str]]:
+def consented_programs(context: CheckContext) -> Iterator[tuple[str, str]]:
     """Yield the installed coding programs that have the user's consent."""
     from ..program.table import table
 
@@ -172,12 +171,12 @@ def consented_programs(context: TrialContext) -> Iterator[tuple[str, str]]:
             yield name, "consent in config.yaml"
 
 
-def trial_of(use: str, *, live: bool = True) -> Trial:
+def probe_of(use: str, *, live: bool = True) -> Probe:
     """Return the trial of agents of a kind; one that is not *live* takes no turn and starts
     nothing.
     """
 
-    def attempt(settings: Mapping[str, object], request: AgentRequest) -> AgentCheck:
+    def probe(settings: Mapping[str, object], request: AgentRequest) -> AgentCheck:
         agent = factory_of(use)(settings)
         found = None
         if isinstance(agent, AgentKind):
@@ -185,10 +184,10 @@ def trial_of(use: str, *, live: bool = True) -> Trial:
         text = f"agents of the kind {use!r} are not asked: nothing is known of how to try one"
         return found or AgentCheck(level="note", text=text, remedy="run a flow with it")
 
-    return attempt
+    return probe
 
 
-def trial_of_model(wire: Wire) -> Trial:
+def model_probe(wire: Wire) -> Probe:
     """Return the trial of a model that the llm effect asks."""
     return lambda settings, request: ask_model(
         read_settings(wire, settings, request.environment), request.environment, request.timeout_s

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.health import ACP, PLANTED, Proving, shown
 from testbed.modelserver import Turn, fails, says, serving
 from testbed.talks import WIRES
-from testbed.trials import ACP, PLANTED, Proving, shown
 from uncaged_engine.processes.leftovers import marked
 from uncaged_models.settings import Wire
 

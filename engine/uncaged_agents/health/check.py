@@ -31,7 +31,7 @@ PROMPT = "This only tests the connection. Answer with the one word: ready. Use n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialContext:
+class CheckContext:
     """Environment of trials. environment: the caller's, as a thread would carry it. thread: an
     unused id, which marks the processes.
     """
@@ -84,14 +84,14 @@ class TrialContext:
         )
 
 
-Trial = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
+Probe = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
 """Function that tries one agent, given its settings with resolved secrets and the question. Raises
 as the agent does.
 """
 
 
-def run_trial(
-    attempt: Trial, settings: Mapping[str, object], context: TrialContext, where: str
+def check_agent(
+    probe: Probe, settings: Mapping[str, object], context: CheckContext, where: str
 ) -> AgentCheck:
     """Try an agent and return the outcome.
 
@@ -105,7 +105,7 @@ def run_trial(
         resolved, known = secrets.resolve(settings, context.config, context.environment)
         with TemporaryDirectory(prefix="uncaged-doctor-") as scratch:
             begin_s = time.monotonic()
-            found = attempt(cast("Mapping[str, object]", resolved), context.request(Path(scratch)))
+            found = probe(cast("Mapping[str, object]", resolved), context.request(Path(scratch)))
     except (
         EnvironmentLacks,
         UsageError,

@@ -15,7 +15,7 @@ PORTS = {11434: "Ollama", 1234: "LM Studio", 8000: "vLLM", 8080: "llama.cpp"}
 
 LIMIT_S = 0.2
 MAX_BYTES = 1 << 20
-NO_TALKERS = ("embed", "rerank", "whisper", "tts")
+NOT_CHAT = ("embed", "rerank", "whisper", "tts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,4 @@ def first_model(port: int) -> str:
         if isinstance(entries, list)
         else []
     )
-    return next(
-        (name for name in names if not any(word in name.lower() for word in NO_TALKERS)), ""
-    )
+    return next((name for name in names if not any(word in name.lower() for word in NOT_CHAT)), "")
