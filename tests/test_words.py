@@ -73,9 +73,6 @@ The demo's issue is part of the reviewed prompts (tests/roles/prompts).
 
 SHARED: dict[str, int] = {
     "Answer": 2,
-    "Places": 2,
-    "Run": 2,
-    "Server": 2,
 }
 """Public class names with several classes, with the count of today. A count may only go down; none
 is added.

@@ -4,53 +4,24 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
-from uncaged_engine.services import keys
-from uncaged_engine.services.settings import NOTHING, Config, FlowSettings
-from uncaged_models.settings import KEY_VARIABLES
+from uncaged_engine.services.settings import Config, FlowSettings
 
-from .kinds import factory_of, is_kind, kind_of, kinds
+from .choice import Choice, agent_named
+from .detection import by_key, detected_agent
+from .kinds import factory_of, kind_of
 
 if TYPE_CHECKING:
     from .program.table import ProgramRow
 
-BUILT_IN = "repair"
-"""The kind of agent that answers if none is chosen."""
 DEFAULT = ""
 """The key of the agent for all roles among those that a person asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """Chosen agent. use: its kind. settings: its own, secrets still as ``secret:NAME``. reason: why
-    this one.
-    """
-
-    name: str
-    use: str
-    settings: Mapping[str, object]
-    reason: str
-
-    def is_same(self, other: Choice | None) -> bool:
-        """Return whether it is the same agent, for whatever reason it was chosen."""
-        return other is not None and (self.name, self.settings) == (other.name, other.settings)
-
-    def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
-        fields: dict[str, object] = {
-            "name": self.name,
-            "use": self.use,
-            "settings": dict(self.settings),
-            "reason": self.reason,
-        }
-        limits = kind_of(self.use).holds(self.settings, rights) if rights.is_narrowed else None
-        return fields if limits is None else {**fields, "limits": limits}
 
 
 def choose_agents(
@@ -192,134 +163,3 @@ def program_needing_consent(
     from .consent import undecided_program
 
     return undecided_program(config, environment)
-
-
-def detected_agent(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the agent of a machine without a chosen one: the first that there is."""
-    found = next(
-        (choice for look in ORDER if (choice := look(config, environment)) is not None), None
-    )
-    return found if found is not None else built_in(config, environment)
-
-
-def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
-    """Return the model whose key is in the environment, or in the store under the same name."""
-    for wire, variable in KEY_VARIABLES.items():
-        if environment.get(variable):
-            return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
-    for wire, variable in KEY_VARIABLES.items():
-        source = keys.source_of(variable, config.keys, environment)
-        if source is not None and source.file is not None:
-            return Choice(
-                name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store"
-            )
-    return None
-
-
-def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
-    """Return the coding program on PATH that has the user's consent."""
-    if not config.consent:
-        return None
-    from .consent import consented_program
-
-    row = consented_program(config, environment)
-    if row is None:
-        return None
-    reason = f"{row.title} is on PATH, and you said yes to it (config.yaml: consent)"
-    return Choice(name=row.name, use=row.use, settings={"row": row.name}, reason=reason)
-
-
-def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
-    """Return the model server on loopback, which costs nothing; nothing leaves the machine."""
-    from .local_server import PORTS, find_server
-
-    server = find_server()
-    if server is None:
-        return None
-    settings = {"baseUrl": server.url, "model": server.model}
-    reason = f"a model server ({PORTS[server.port]}?) answers on {server.url} with {server.model!r}"
-    return Choice(name="openai", use="openai", settings=settings, reason=reason)
-
-
-def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the built-in repair; its reason names a program that could be used, unless the person
-    refused it.
-    """
-    from .consent import undecided_program
-
-    if not is_kind(BUILT_IN):
-        raise EnvironmentLacks(
-            "no agent is configured, and the built-in repair is not installed",
-            remedy="set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)",
-        )
-    found = undecided_program(config, environment)
-    hint = (
-        f"; {found.name!r} is on PATH: to use it, run with --agent {found.name}, or name it in config.yaml"
-        if found
-        else ""
-    )
-    return Choice(
-        name=BUILT_IN,
-        use=BUILT_IN,
-        settings=NOTHING,
-        reason=f"no agent is configured, so the built-in repair answers{hint}",
-    )
-
-
-ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (
-    by_key,
-    by_program,
-    by_local_server,
-)
-"""Where an agent is looked for if none is chosen; the built-in repair comes last."""
-
-
-def agent_named(name: str, config: Config, reason: str, directory: Path) -> Choice:
-    """Return the agent that *name* means: one of the config, a kind by its name, a known coding
-    agent, or ``KIND:…`` in one word.
-    """
-    if name in config.agents:
-        return Choice(
-            name=name,
-            use=config.agents[name].use,
-            settings=configured_settings(name, config, directory),
-            reason=reason,
-        )
-    kind, colon, rest = name.partition(":")
-    if colon and is_kind(kind) and (settings := kind_of(kind).parse(rest)) is not None:
-        return Choice(
-            name=kind, use=kind, settings=with_absolute_paths(settings, directory), reason=reason
-        )
-    if is_kind(name):
-        return Choice(name=name, use=name, settings=NOTHING, reason=reason)
-    from .program.table import table
-
-    row = table().get(name)
-    if row is None:
-        known = sorted({*config.agents, *kinds(), *table()})
-        near = get_close_matches(name, known, n=3) or known
-        raise NotFoundError(
-            f"there is no agent {name!r} (known: {', '.join(near)}); `uncaged-workflow agents` lists all, config.yaml may define more"
-        )
-    return Choice(name=name, use=row.use, settings={"row": name}, reason=reason)
-
-
-def configured_settings(name: str, config: Config, directory: Path) -> dict[str, object]:
-    """Return the settings that the config has for an agent. Relative paths in them start at its
-    file, or at *directory* if it has none.
-    """
-    start = config.path.parent if config.path is not None else directory
-    return with_absolute_paths(config.agents[name].settings, start)
-
-
-def with_absolute_paths(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
-    """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on
-    PATH later.
-    """
-    result = dict(settings)
-    file, argv = result.get("file"), result.get("argv")
-    if isinstance(file, str):
-        result["file"] = str(directory / Path(file).expanduser())
-    if isinstance(argv, list) and argv and isinstance(argv[0], str) and "/" in argv[0]:
-        result["argv"] = [str(directory / Path(argv[0]).expanduser()), *argv[1:]]
-    return result

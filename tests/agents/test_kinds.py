@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from uncaged_agents.choose import Choice
+from uncaged_agents.choice import Choice
 from uncaged_agents.kinds import kind_of, own_kinds
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.door.agents import AgentKind

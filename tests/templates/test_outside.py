@@ -18,7 +18,8 @@ import json
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
-from uncaged_agents.choose import Choice, expect_plays, named
+from uncaged_agents.choice import Choice, agent_named
+from uncaged_agents.choose import expect_plays
 from uncaged_bundles.builders import build_workflow
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_bundles.rights import Rights
@@ -35,7 +36,7 @@ def limits(use):
 
 def settings(word):
     try:
-        return dict(named(word, Config(), "", Path("/here")).settings)
+        return dict(agent_named(word, Config(), "", Path("/here")).settings)
     except NotFoundError:
         return None
 

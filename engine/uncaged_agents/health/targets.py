@@ -14,7 +14,8 @@ from uncaged_engine.door.agents import AgentCheck, AgentKind, AgentRequest
 from uncaged_engine.services.settings import Config
 from uncaged_models.settings import WIRES, Wire, read_settings, with_key
 
-from ..choose import agent_named, default_agent
+from ..choice import agent_named
+from ..choose import default_agent
 from ..kinds import factory_of
 from .check import CheckContext, Probe, check_agent
 from .model import ask_model

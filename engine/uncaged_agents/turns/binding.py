@@ -14,7 +14,7 @@ from uncaged_engine.services import secrets
 from uncaged_engine.services.settings import NOTHING
 from uncaged_models.settings import with_key
 
-from ..choose import configured_settings
+from ..choice import configured_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
