@@ -31,7 +31,7 @@ def keys_of(kind: str) -> frozenset[str]:
     """What a body of this kind may hold."""
     places = {
         "http": "uncaged_effects.web.request",
-        "role": "uncaged_agents.turns.question",
+        "role": "uncaged_agents.turns.request",
         "script": "uncaged_effects.scripting.wish",
     }
     module = import_module(places.get(kind, f"uncaged_effects.{kind}"))
