@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
-from uncaged_bundles.storage.files import locked, read_if_there, write_atomically
+from uncaged_bundles.errors import DamagedError, UsageError
+from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_engine.services.settings import Config
 
 from .program.table import ProgramRow, table
@@ -61,14 +61,10 @@ def record_consent(path: Path, name: str, *, yes: bool) -> None:
 
     word = name if yes else f"{NO}{name}"
     try:
-        with locked(path.with_name(f"{path.name}.lock"), timeout_s=LOCK_TIMEOUT_S):
+        with changing(path, timeout_s=LOCK_TIMEOUT_S):
             before = read_if_there(path) or b""
             document = Document.parse(before, str(path))
             document.put_top("consent", [*parse_config(before, path).consent, word], inline=True)
             write_atomically(path, document.rewritten())
     except (UsageError, DamagedError) as exc:
         raise UsageError(f"the answer cannot be kept: {exc}") from exc
-    except TimeoutError as exc:
-        raise RefusedError(
-            f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again"
-        ) from exc

@@ -75,7 +75,8 @@ def in_place() -> None:
 
 def no_registry_lock() -> None:
     """Everybody changes the registry at once."""
-    setattr(registry, "locked", lambda *_arguments, **_named: nullcontext())  # noqa: B010 - it is imported by name
+    for name in ("locked", "changing"):
+        setattr(registry, name, lambda *_arguments, **_named: nullcontext())
 
 
 def no_ask() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import StorageError
+from ..errors import RefusedError, StorageError
 from ..records import dataclass
 
 _TEMPORARY_SUFFIX = ".tmp"
@@ -203,6 +203,22 @@ def locked(path: Path, *, timeout_s: float) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def changing(path: Path, *, timeout_s: float) -> Iterator[None]:
+    """Hold the lock of a file that several processes change: ``PATH.lock`` beside it.
+
+    Raises:
+        RefusedError: another process holds it for longer than *timeout_s*.
+    """
+    try:
+        with locked(path.with_name(f"{path.name}.lock"), timeout_s=timeout_s):
+            yield
+    except TimeoutError as exc:
+        raise RefusedError(
+            f"{path} is being changed by another process for more than {timeout_s:.0f} s; try again"
+        ) from exc
 
 
 def remove_stale_temporaries(directory: Path, before_s: float) -> None:

@@ -21,7 +21,14 @@ from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_
 from ..names import FlowName, parse_flow_name
 from ..records import replace
 from .entries import find_flow, is_granted, snapshot_of
-from .files import locked, read_if_there, remove_stale_temporaries, sync_directory, write_atomically
+from .files import (
+    changing,
+    locked,
+    read_if_there,
+    remove_stale_temporaries,
+    sync_directory,
+    write_atomically,
+)
 from .index import Index, IndexMismatch, digest, opened, stamp_of, write_index
 from .snapshot import FLOWS, GRANTS, REMOVED, SEEDED, Flow, Snapshot, Version
 from .store import Store
@@ -267,7 +274,7 @@ class Registry:
         """
         path = self._path
         try:
-            with locked(self._lock_path, timeout_s=LOCK_TIMEOUT_S):
+            with changing(path, timeout_s=LOCK_TIMEOUT_S):
                 draft = self._begun()
                 former = draft.text
                 yield draft
@@ -279,10 +286,6 @@ class Registry:
                 found = write_atomically(path, draft.text)
                 # crash here: the index is the former text's, and is rebuilt by the next reader
                 write_index(self._index_path, *draft.index(stamp_of(found)), taken_ns=taken_ns)
-        except TimeoutError as exc:
-            raise RefusedError(
-                f"{path} is being changed by another process for more than {LOCK_TIMEOUT_S:.0f} s; try again"
-            ) from exc
         except OSError as exc:
             raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
