@@ -7,6 +7,21 @@ next step.
 
 from __future__ import annotations
 
+__all__ = [
+    "BundleError",
+    "DamagedError",
+    "EngineBug",
+    "EnvironmentLacks",
+    "NotFoundError",
+    "RefusedError",
+    "ReplayError",
+    "SandboxUnavailable",
+    "StorageError",
+    "UncagedError",
+    "UsageError",
+    "os_problem",
+]
+
 
 class UncagedError(Exception):
     """Base of all: the command failed."""

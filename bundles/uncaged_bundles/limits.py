@@ -16,6 +16,16 @@ from .fields import read
 from .hosts import HOST_NETWORK
 from .records import dataclass
 
+__all__ = [
+    "KNOWN_EFFECTS",
+    "EffectKinds",
+    "Limits",
+    "MaxBytes",
+    "Names",
+    "Positive",
+    "Texts",
+]
+
 Self = TypeVar("Self", bound="Limits")
 Level = Literal["none", "read", "write"]
 WORKSPACE_LEVELS: tuple[Level, ...] = get_args(Level)

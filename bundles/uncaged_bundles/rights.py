@@ -16,6 +16,12 @@ from .errors import UsageError
 from .names import parse_flow_name
 from .records import dataclass
 
+__all__ = [
+    "ALL_TOOLS",
+    "TOOLS",
+    "Rights",
+]
+
 TOOLS = ("list", "read", "search", "edit", "write", "run", "commit")
 CHANGING = frozenset({"edit", "write", "commit"})
 """They change the workspace, so that a role that may only read it has none of them."""

@@ -9,6 +9,28 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .errors import BundleError
 
+__all__ = [
+    "Path",
+    "ShapeError",
+    "filled",
+    "items",
+    "json_data",
+    "known_keys",
+    "mapping",
+    "not_negative",
+    "number",
+    "one_of",
+    "positive",
+    "positive_whole",
+    "required",
+    "shown",
+    "text",
+    "texts",
+    "truth",
+    "whole",
+    "whole_between",
+]
+
 Path = tuple[str | int, ...]
 MAX_DEPTH = 64
 _SHOWN_CHARACTERS = 80
