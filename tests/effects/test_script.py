@@ -458,7 +458,7 @@ import json, sys
 from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
-from uncaged_engine.sandbox.lending import lent, user_for
+from uncaged_engine.sandbox.ownership import lent, user_for
 from uncaged_effects.scripting.network import opened
 from uncaged_effects.scripting.places import settle
 from types import SimpleNamespace

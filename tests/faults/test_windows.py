@@ -35,8 +35,8 @@ from testbed.windows import place as code_at
 from uncaged_bundles.ids import bundle_hash
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
-from uncaged_engine.sandbox.lending import give_back_all, lent, user_for
-from uncaged_engine.sandbox.roots import Places
+from uncaged_engine.sandbox.granted_paths import Places
+from uncaged_engine.sandbox.ownership import give_back_all, lent, user_for
 from uncaged_engine.threads.parcel import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
@@ -564,7 +564,7 @@ LENDING = """
 import sys
 from pathlib import Path
 from uncaged_engine.sandbox.scratch import scratch_user
-from uncaged_engine.sandbox.lending import lent
+from uncaged_engine.sandbox.ownership import lent
 
 place, home = map(Path, sys.argv[1:])
 found = place.stat()

@@ -5,11 +5,18 @@ run itself.
 from __future__ import annotations
 
 from ..sandbox.bounds import DEFAULT_PATH, SYSTEM_DIRECTORIES, Identity, python_prefixes
+from ..sandbox.granted_paths import (
+    Places,
+    Refused,
+    Root,
+    WrittenPlaces,
+    check_unchanged,
+    find_roots,
+)
 from ..sandbox.hidden import NAME_PORT, PROCESSES, Refusal
 from ..sandbox.interpreter import find_interpreter
-from ..sandbox.lending import change_owners, identities_of, lent, may_enter, user_for
 from ..sandbox.mechanism import Mechanism, choose
-from ..sandbox.roots import Places, Refused, Root, WrittenPlaces, check_unchanged, find_roots
+from ..sandbox.ownership import change_owners, identities_of, lent, may_enter, user_for
 from ..sandbox.scratch import ANY_OWNER
 from ..sandbox.script import (
     ScratchUser,

@@ -19,7 +19,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler
 from uncaged_engine.door.outcomes import Failure, Outcome
-from uncaged_engine.sandbox.roots import (
+from uncaged_engine.sandbox.granted_paths import (
     Refused,
     WrittenPlaces,
     find_roots,
@@ -124,7 +124,7 @@ from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
 from uncaged_effects.scripting.places import settle
-from uncaged_engine.sandbox.roots import WrittenPlaces, check_unchanged
+from uncaged_engine.sandbox.granted_paths import WrittenPlaces, check_unchanged
 place, mechanism, swap, use = Path(sys.argv[1]), choose(sys.argv[2]), sys.argv[3], sys.argv[4]
 written = WrittenPlaces(place / "written.jsonl")
 def run(write, body, kept):

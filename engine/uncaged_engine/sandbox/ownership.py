@@ -25,7 +25,7 @@ from typing import Self
 from uncaged_bundles.storage.files import write_atomically
 
 from .bounds import Identity
-from .roots import Places, Refused
+from .granted_paths import Places, Refused
 from .scratch import ScratchUser, is_scratch, scratch_user
 
 MOST_ENTRIES = 20_000

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from testbed.scripting import objects_at
-from uncaged_engine.sandbox import lending
-from uncaged_engine.sandbox.lending import change_owners, lent
-from uncaged_engine.sandbox.roots import Refused
+from uncaged_engine.sandbox import ownership
+from uncaged_engine.sandbox.granted_paths import Refused
+from uncaged_engine.sandbox.ownership import change_owners, lent
 from uncaged_engine.sandbox.scratch import scratch_user
 
 as_root = pytest.mark.skipif(
@@ -148,7 +148,7 @@ def test_the_store_is_never_lent(place: Path) -> None:
 @as_root
 def test_too_much_is_not_lent_in_part(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory with too many files is refused before one of them changes hands."""
-    monkeypatch.setattr(lending, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(ownership, "MOST_ENTRIES", 3)
     with (
         pytest.raises(Refused, match="holds more than 3 files"),
         lent(objects_at(place / "shared"), scratch_user(place), place / "lent"),
