@@ -29,19 +29,19 @@ from uncaged_engine.services.journal import InfoLog
 from uncaged_engine.services.sandbox import (
     ANY_OWNER,
     DEFAULT_PATH,
+    GrantedPaths,
     Mechanism,
-    Places,
     Refused,
     ScratchUser,
     ScriptBounds,
     ScriptResult,
-    WrittenPlaces,
+    WrittenDirectories,
     check_unchanged,
     choose,
-    lent,
     may_enter,
     private_directory,
     run_script,
+    temporary_owner,
     user_for,
 )
 
@@ -145,7 +145,7 @@ class Run:
             self.private = private
             user = user_for(places, private)
             script = self._write_script(private)
-            stack.enter_context(lent(places.lendable, user, context.store.lent))
+            stack.enter_context(temporary_owner(places.writable, user, context.store.lent))
             network = stack.enter_context(opened(limits, self._mechanism))
             result = run_script(
                 [str(interpreter), *FLAGS[self._wish.language], str(script), *self._wish.arguments],
@@ -184,7 +184,7 @@ class Run:
 
     def _bounds(
         self,
-        places: Places,
+        places: GrantedPaths,
         executables: tuple[Path, ...],
         read: tuple[Path, ...],
         network: Network,
@@ -204,7 +204,7 @@ class Run:
             **self._sizes(),
         )
 
-    def _start_directory(self, places: Places, user: ScratchUser) -> Path | None:
+    def _start_directory(self, places: GrantedPaths, user: ScratchUser) -> Path | None:
         """Return the caller's directory if the script may enter it; None: the private one."""
         here = self._context.directory
         may_start = here in places.read or (places.covers(here) and may_enter(here, user))
@@ -232,13 +232,13 @@ class Run:
             and shutil.which(name, path=self._path) is None
         )
 
-    def _places(self) -> Places:
+    def _places(self) -> GrantedPaths:
         """The policy's paths; the person's own path parameters must lie inside them."""
         context = self._context
         start = cast("Mapping[str, Mapping[str, object]]", context.start["parameters"])
         given = start.get("params", {})
         environment = context.config.for_agents(context.environment)
-        written = WrittenPlaces(context.store.written)
+        written = WrittenDirectories(context.store.written)
         places = settle(
             self._limits.read,
             self._limits.write,
@@ -261,8 +261,8 @@ class Run:
             if self._wish.parameters.get(name) == path
         }
         check_inside(places, handed_over)
-        first = {root.entry: root.record() for root in places.roots if root.identity is not None}
-        check_unchanged(places.roots, context.remember_paths(first))
+        first = {one.entry: one.record() for one in places.paths if one.identity is not None}
+        check_unchanged(places.paths, context.remember_paths(first))
         written.note(path for path in places.write if path.is_dir())
         return places
 

@@ -458,7 +458,7 @@ import json, sys
 from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
-from uncaged_engine.sandbox.ownership import lent, user_for
+from uncaged_engine.sandbox.ownership import temporary_owner, user_for
 from uncaged_effects.scripting.network import opened
 from uncaged_effects.scripting.places import settle
 from types import SimpleNamespace
@@ -467,7 +467,7 @@ places = settle(["$HOME/data"], ["mine/out"], given={}, environment={"HOME": str
 user = user_for(places, place / "mine")
 mechanism = choose("bubblewrap")
 limits = SimpleNamespace(host_network=False, hosts=(host,), private=True)
-with lent(places.lendable, user, place / "store" / "lent"), opened(limits, mechanism) as network:
+with temporary_owner(places.writable, user, place / "store" / "lent"), opened(limits, mechanism) as network:
     bounds = ScriptBounds(read=places.read, write=places.write, executables=tuple(map(Path, ("/bin/sh", "/bin/cat", "/usr/bin/curl"))))
     body = f"cat {place}/data/file.txt; cat {place}/data2/file.txt; curl -sS http://{host}/ | cat > {place}/mine/out/page"
     done = run_script(["/bin/sh", "-c", body], bounds, mechanism=mechanism, cwd=place / "mine" / "out", prepare=network.enter,

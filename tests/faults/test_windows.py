@@ -35,8 +35,8 @@ from testbed.windows import place as code_at
 from uncaged_bundles.ids import bundle_hash
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
-from uncaged_engine.sandbox.granted_paths import Places
-from uncaged_engine.sandbox.ownership import give_back_all, lent, user_for
+from uncaged_engine.sandbox.granted_paths import GrantedPaths
+from uncaged_engine.sandbox.ownership import restore_owners, temporary_owner, user_for
 from uncaged_engine.threads.parcel import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
@@ -59,7 +59,7 @@ READ_BOTH = "archived, the plain one not yet unlinked"
 NAMED = "at the former try: renamed, and the name not yet on disk"
 CHILD = "the child runs; asked again, we find it"
 SNAPPED = "the snapshot is made, no line names it; the next attempt starts from the one before it"
-LENT = "the note says to whom the tree goes back"
+OWNED = "the record names the former owner"
 LINKED = "the next call starts it anew"
 UNPACKED = "it is no longer archived, and otherwise as it was"
 MARKED_REMOVED = "the marker is there, and so is the journal, which counts"
@@ -564,26 +564,26 @@ LENDING = """
 import sys
 from pathlib import Path
 from uncaged_engine.sandbox.scratch import scratch_user
-from uncaged_engine.sandbox.ownership import lent
+from uncaged_engine.sandbox.ownership import temporary_owner
 
 place, home = map(Path, sys.argv[1:])
 found = place.stat()
-with lent({place: (found.st_dev, found.st_ino)}, scratch_user(home), home / "lent"):
+with temporary_owner({place: (found.st_dev, found.st_ino)}, scratch_user(home), home / "lent"):
     pass
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
 def test_the_worker_dies_while_a_directory_is_lent(tmp_path: Path) -> None:
-    """A directory that a dead worker left lent goes back at the next start, with its groups, and
-    can be lent again before that.
+    """A directory of a dead worker's script gets its owner back at the next start, with its groups,
+    and a script can own it again before that.
     """
     shared, home = tmp_path / "shared", tmp_path / "home"
     write(shared, {"a.txt": "1", "below/b.txt": "2"})
     os.chown(shared / "a.txt", 0, 7)
     home.mkdir()
     (tmp_path / "lending_out.py").write_text(LENDING)
-    words = [sys.executable, *dying(window(LENT), "lending_out"), str(shared), str(home)]
+    words = [sys.executable, *dying(window(OWNED), "lending_out"), str(shared), str(home)]
     variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
     for again in (False, True):
         assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
@@ -591,26 +591,26 @@ def test_the_worker_dies_while_a_directory_is_lent(tmp_path: Path) -> None:
         assert len(owners) == 1
         assert owners != {0}
         if again:
-            give_back_all(home / "lent")
+            restore_owners(home / "lent")
         else:
-            user = user_for(Places(read=(), write=(shared,)), home)
+            user = user_for(GrantedPaths(read=(), write=(shared,)), home)
             assert {user.uid} == owners
-            with lent(objects_at(shared), user, home / "lent"):
+            with temporary_owner(objects_at(shared), user, home / "lent"):
                 assert shared.stat().st_uid == user.uid
         assert {path.stat().st_uid for path in (shared, *shared.rglob("*"))} == {0}
         assert (shared / "a.txt").stat().st_gid == 7
         assert list((home / "lent").glob("*.json")) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root lends anything to a user for scripts")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
 def test_the_next_worker_gives_back_what_a_dead_one_lent(engine: Engine, tmp_path: Path) -> None:
-    """Any worker of the store gives back a directory that was left lent, whatever flow it runs."""
+    """Any worker of the store restores the owner of a directory, whatever flow it runs."""
     shared = tmp_path / "shared"
     write(shared, {"a.txt": "1"})
     (tmp_path / "lending_out.py").write_text(LENDING)
     words = [
         sys.executable,
-        *dying(window(LENT), "lending_out"),
+        *dying(window(OWNED), "lending_out"),
         str(shared),
         str(engine.store.root),
     ]

@@ -85,7 +85,7 @@ class Store:
 
     @property
     def lent(self) -> Path:
-        """Notes of directories that belong to a script's user for the time of a script."""
+        """Records of the former owners of directories that a script's user owns while it runs."""
         return self.root / "lent"
 
     @property

@@ -13,7 +13,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from uncaged_bundles.paths import expanded
-from uncaged_engine.services.sandbox import Identity, Places, Refused, Root, find_roots
+from uncaged_engine.services.sandbox import (
+    GrantedPath,
+    GrantedPaths,
+    Identity,
+    Refused,
+    open_granted_paths,
+)
 
 from .wish import declared
 
@@ -28,7 +34,7 @@ def settle(
     environment: Mapping[str, str],
     directory: Path,
     written: Mapping[Identity, Path],
-) -> Places:
+) -> GrantedPaths:
     """Resolve the paths of a policy; make a missing directory to write to, if the one above it
     exists.
 
@@ -48,18 +54,18 @@ def settle(
         return [(f"{key} {text!r}", path) for text, path in paths if path is not None]
 
     own = dict(written)
-    writing: list[Root] = []
+    writing: list[GrantedPath] = []
     for entry in sorted(entries(write, "write"), key=lambda entry: entry[1].parts):
-        [root] = find_roots([entry], own, make=True)
+        [root] = open_granted_paths([entry], own, make=True)
         writing.append(root)
         if root.identity is not None:
             own[root.identity] = root.real
-    reading = find_roots(entries(read, "read"), own)
-    return Places(read=_names(reading), write=_names(writing), roots=(*writing, *reading))
+    reading = open_granted_paths(entries(read, "read"), own)
+    return GrantedPaths(read=_names(reading), write=_names(writing), paths=(*writing, *reading))
 
 
-def _names(roots: Iterable[Root]) -> tuple[Path, ...]:
-    return tuple(dict.fromkeys(path for root in roots for path in (root.path, root.real)))
+def _names(granted: Iterable[GrantedPath]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path for one in granted for path in (one.path, one.real)))
 
 
 def resolve(
@@ -86,7 +92,7 @@ def resolve(
         raise Refused(f"the policy's {key} names {text!r}: {exc}") from exc
 
 
-def check_inside(places: Places, named: Mapping[str, str]) -> None:
+def check_inside(places: GrantedPaths, named: Mapping[str, str]) -> None:
     """Refuse a path parameter that leads out of what the policy allows; *named*: absolute paths by
     parameter.
     """

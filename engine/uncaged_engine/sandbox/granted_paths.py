@@ -34,9 +34,9 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
-    """Granted path. entry: key and text of the policy. path: absolute, as written. real: without
-    links. identity: None if missing.
+class GrantedPath:
+    """Path that the policy grants. entry: key and text of the policy. path: absolute, as written.
+    real: without links. identity: None if missing.
     """
 
     entry: str
@@ -51,9 +51,9 @@ class Root:
         return {"path": str(self.path), "device": self.identity[0], "inode": self.identity[1]}
 
 
-def find_roots(
+def open_granted_paths(
     entries: Iterable[tuple[str, Path]], written: Mapping[Identity, Path], *, make: bool = False
-) -> list[Root]:
+) -> list[GrantedPath]:
     """Open granted paths and return their identities.
 
     Args:
@@ -70,7 +70,7 @@ def find_roots(
             status = None if fd is None else os.fstat(fd)
             real = path if fd is None else Path(f"/proc/self/fd/{fd}").readlink()
         identity = None if status is None else (status.st_dev, status.st_ino)
-        found.append(Root(entry=entry, path=path, real=real, identity=identity))
+        found.append(GrantedPath(entry=entry, path=path, real=real, identity=identity))
     return found
 
 
@@ -192,68 +192,68 @@ def _make(directory: int, name: str) -> None:
         os.mkdir(name, 0o755, dir_fd=directory)
 
 
-def check_unchanged(roots: Iterable[Root], recorded: Mapping[str, object]) -> None:
+def check_unchanged(paths: Iterable[GrantedPath], recorded: Mapping[str, object]) -> None:
     """Refuse a granted path that is another object than at the thread's first use.
 
     Raises:
         Refused: device or inode differ. EnvironmentLacks: the entry resolves to another path
             (another directory or variable of the caller).
     """
-    for root in roots:
-        first = recorded.get(root.entry)
-        if root.identity is None or not isinstance(first, Mapping):
+    for path in paths:
+        first = recorded.get(path.entry)
+        if path.identity is None or not isinstance(first, Mapping):
             continue
-        if first.get("path") != str(root.path):
+        if first.get("path") != str(path.path):
             raise EnvironmentLacks(
-                f"the policy's {root.entry} was {first.get('path')!r} when this thread first used it and would be {str(root.path)!r} now; "
+                f"the policy's {path.entry} was {first.get('path')!r} when this thread first used it and would be {str(path.path)!r} now; "
                 "resume from the same directory and with the same variables, or fork the thread"
             )
         device, inode = first.get("device"), first.get("inode")
-        if (device, inode) != root.identity:
+        if (device, inode) != path.identity:
             raise Refused(
-                f"the granted path {str(root.path)!r} is not what it was when this thread first used it: then device {device}, "
-                f"inode {inode}; now device {root.identity[0]}, inode {root.identity[1]} ({str(root.real)!r}); "
+                f"the granted path {str(path.path)!r} is not what it was when this thread first used it: then device {device}, "
+                f"inode {inode}; now device {path.identity[0]}, inode {path.identity[1]} ({str(path.real)!r}); "
                 "put the former back, or fork the thread to use what is there now"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Paths of one run, as they are mounted: as written, and without links. roots: the same, one
-    for each entry.
+class GrantedPaths:
+    """Paths of one run, as they are mounted: as written, and without links. paths: the same, one
+    for each entry of the policy.
     """
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
-    roots: tuple[Root, ...] = ()
+    paths: tuple[GrantedPath, ...] = ()
 
     @property
     def identities(self) -> dict[Path, Identity]:
         """Return device and inode of each path that exists, under both names."""
         return {
-            path: root.identity
-            for root in self.roots
-            if root.identity is not None
-            for path in (root.path, root.real)
+            path: granted.identity
+            for granted in self.paths
+            if granted.identity is not None
+            for path in (granted.path, granted.real)
         }
 
     @property
-    def lendable(self) -> dict[Path, Identity]:
+    def writable(self) -> dict[Path, Identity]:
         """Return the writable paths of the script, each by its name without links."""
         return {
-            root.real: root.identity
-            for root in self.roots
-            if root.identity is not None and root.real in self.write
+            granted.real: granted.identity
+            for granted in self.paths
+            if granted.identity is not None and granted.real in self.write
         }
 
     def covers(self, path: Path) -> bool:
-        """Whether a path is inside one of them, links resolved, by path components: ``/data`` does
-        not contain ``/data2``.
+        """Return whether a path is inside one of them, links resolved, by path components:
+        ``/data`` does not contain ``/data2``.
         """
         return _lies_in(path, (*self.read, *self.write))
 
     def opens(self, path: Path) -> bool:
-        """Whether a path is inside a writable one."""
+        """Return whether a path is inside a writable one."""
         return _lies_in(path, self.write)
 
 
@@ -262,7 +262,7 @@ def _lies_in(path: Path, allowed: Iterable[Path]) -> bool:
     return any(real.is_relative_to(os.path.realpath(one)) for one in allowed)
 
 
-class WrittenPlaces:
+class WrittenDirectories:
     """Directories that scripts of a store may write, one JSON string a line; entries are never
     removed.
     """

@@ -1,11 +1,10 @@
-"""Lending of directories: as root a script runs as a user of its own, who owns its writable
-directories while it runs.
+"""Ownership of a script's writable directories: as root a script runs as a user of its own, who
+owns them while it runs.
 
-Files of the directory's owner change hands and are given back; files of others, files with a second
-name and set-id files keep their owner. Owners are changed by descriptor, so a name that is swapped
-meanwhile changes nothing else. A note on disk survives a crash: the next run that needs the
-directory, or the next worker of the store, gives it back. For an ordinary user nothing changes
-hands.
+Only files of the directory's owner are changed; files of others, hard links and set-id files keep
+their owner. Each is changed by descriptor, so a name that is swapped meanwhile changes nothing
+else. A record on disk survives a crash: the next run that needs the directory, or the next worker
+of the store, restores the owner. For an ordinary user no owner changes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import Self
 from uncaged_bundles.storage.files import write_atomically
 
 from .bounds import Identity
-from .granted_paths import Places, Refused
+from .granted_paths import GrantedPaths, Refused
 from .scratch import ScratchUser, is_scratch, scratch_user
 
 MOST_ENTRIES = 20_000
@@ -38,9 +37,9 @@ class TooDeep(Refused):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """Record of a lent place: its identity, its owner, and the groups that differ from its own, by
-    inode. user: the borrower.
+class FormerOwner:
+    """Record of a directory's owner before a run: its identity, its owner, and the groups that
+    differ from its own, by inode. user: the script's.
     """
 
     place: str
@@ -52,7 +51,7 @@ class Note:
     groups: Mapping[str, int]
 
     def write(self, path: Path) -> None:
-        """Write the note to disk; flushed when this returns."""
+        """Write the record to disk; flushed when this returns."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(self)).encode())
 
@@ -61,11 +60,11 @@ class Note:
         try:
             return cls(**json.loads(path.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
-            # no note, or one that a crash cut off before anything was lent
+            # none, or one that a crash cut off before any owner changed
             return None
 
     def owner_of(self, found: os.stat_result) -> tuple[int, int] | None:
-        """Return the owner to restore for an entry; None: it is not the borrower's."""
+        """Return the owner to restore for an entry; None: it is not the script user's."""
         return (
             (self.uid, self.groups.get(str(found.st_ino), self.gid))
             if found.st_uid == self.user
@@ -74,13 +73,15 @@ class Note:
 
 
 @contextmanager
-def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Iterator[None]:
-    """Lend what is below each of *places* to *user* inside this block. A place, with all below it,
-    is lent to one run at a time.
+def temporary_owner(
+    places: Mapping[Path, Identity], user: ScratchUser, records: Path
+) -> Iterator[None]:
+    """Make *user* the owner of each of *places* and all below it inside this block. One run at a
+    time owns a place.
 
     Args:
-        places: by their names without links. notes: the directory for notes; nothing below its
-            parent is ever lent.
+        places: by their names without links. records: the directory for records; below its parent
+            no owner changes.
     Raises:
         Refused: a place holds too many files, or is another object.
     """
@@ -90,14 +91,14 @@ def lent(places: Mapping[Path, Identity], user: ScratchUser, notes: Path) -> Ite
     with ExitStack() as stack:
         stack.enter_context(_locked(places))
         for place in sorted(places):
-            stack.enter_context(_lent(place, places[place], user, notes))
+            stack.enter_context(_owned(place, places[place], user, records))
         yield
 
 
 @contextmanager
 def _locked(places: Iterable[Path]) -> Iterator[None]:
     """Lock each place exclusively and its ancestors in shared mode, so that nested places are not
-    lent at the same time.
+    owned by two runs.
     """
     modes = {above: fcntl.LOCK_SH for place in places for above in place.parents} | dict.fromkeys(
         places, fcntl.LOCK_EX
@@ -112,17 +113,17 @@ def _locked(places: Iterable[Path]) -> Iterator[None]:
 
 
 @contextmanager
-def _lent(place: Path, identity: Identity, user: ScratchUser, notes: Path) -> Iterator[None]:
+def _owned(place: Path, identity: Identity, user: ScratchUser, records: Path) -> Iterator[None]:
     fd = _open(place, identity)
     try:
-        path = note_path(notes, place)
-        give_back(path)
+        path = record_path(records, place)
+        restore_owner(path)
         found = os.fstat(fd)
         if found.st_uid == user.uid or is_scratch(found.st_uid):
             yield
             return
-        apart = identities_of(notes.parent)
-        note = Note(
+        apart = identities_of(records.parent)
+        former = FormerOwner(
             place=str(place),
             device=found.st_dev,
             inode=found.st_ino,
@@ -131,17 +132,17 @@ def _lent(place: Path, identity: Identity, user: ScratchUser, notes: Path) -> It
             user=user.uid,
             groups=_other_groups(fd, place, found, apart),
         )
-        note.write(path)
+        former.write(path)
         try:
             change_owners(
                 fd,
-                lambda entry: (user.uid, user.gid) if _is_lent(entry, found.st_uid) else None,
+                lambda entry: (user.uid, user.gid) if _may_change(entry, found.st_uid) else None,
                 apart,
             )
-            # crash here: the note says to whom the tree goes back
+            # crash here: the record names the former owner
             yield
         finally:
-            change_owners(fd, note.owner_of, apart)
+            change_owners(fd, former.owner_of, apart)
             path.unlink()
     finally:
         os.close(fd)
@@ -166,23 +167,25 @@ def _open(place: Path, identity: Identity) -> int:
     raise Refused(replaced)
 
 
-def note_path(notes: Path, place: Path) -> Path:
-    return notes / f"{hashlib.blake2b(os.fsencode(place), digest_size=16).hexdigest()}.json"
+def record_path(records: Path, place: Path) -> Path:
+    return records / f"{hashlib.blake2b(os.fsencode(place), digest_size=16).hexdigest()}.json"
 
 
-def give_back_all(notes: Path) -> None:
-    """Give back all that ended processes of this store left lent; places in use stay lent."""
-    if os.geteuid() == 0 and notes.is_dir():
-        for path in notes.glob("*.json"):
-            note = Note.read(path)
-            if note is not None:
-                with suppress(OSError, TooDeep), _unused(Path(note.place)):
-                    give_back(path)
+def restore_owners(records: Path) -> None:
+    """Restore the owners of all places that ended processes of this store left changed; places in
+    use stay as they are.
+    """
+    if os.geteuid() == 0 and records.is_dir():
+        for path in records.glob("*.json"):
+            former = FormerOwner.read(path)
+            if former is not None:
+                with suppress(OSError, TooDeep), _unused(Path(former.place)):
+                    restore_owner(path)
 
 
 @contextmanager
 def _unused(place: Path) -> Iterator[None]:
-    """Raise BlockingIOError if a run of some worker has the place, one around it, or one in it."""
+    """Lock a place; BlockingIOError if a run of some worker has it, one around it, or one in it."""
     with ExitStack() as stack:
         for directory in sorted((place, *place.parents)):
             fd = os.open(directory, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -193,25 +196,25 @@ def _unused(place: Path) -> Iterator[None]:
         yield
 
 
-def give_back(path: Path) -> None:
-    """Give back by a note. The caller holds the place's lock; another object at the place is left
-    alone.
+def restore_owner(path: Path) -> None:
+    """Restore the owner that a record names. The caller holds the place's lock; another object at
+    the place is left alone.
     """
-    note = Note.read(path)
-    if note is None:
+    former = FormerOwner.read(path)
+    if former is None:
         return
-    fd = os.open(note.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = os.open(former.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(fd)
-        if (found.st_dev, found.st_ino) == (note.device, note.inode):
-            change_owners(fd, note.owner_of, identities_of(path.parent.parent))
+        if (found.st_dev, found.st_ino) == (former.device, former.inode):
+            change_owners(fd, former.owner_of, identities_of(path.parent.parent))
             path.unlink()
     finally:
         os.close(fd)
 
 
-def _is_lent(found: os.stat_result, owner: int) -> bool:
-    """Whether an entry of a tree is lent: it has the owner, one name only, and no set-id bit."""
+def _may_change(found: os.stat_result, owner: int) -> bool:
+    """Return whether an entry's owner changes: it has this owner, one name, and no set-id bit."""
     plain = (
         stat.S_ISREG(found.st_mode)
         and found.st_nlink == 1
@@ -225,15 +228,15 @@ def _is_lent(found: os.stat_result, owner: int) -> bool:
 def _other_groups(
     fd: int, place: Path, top: os.stat_result, apart: Collection[Identity]
 ) -> dict[str, int]:
-    """Count the entries to lend, and return the groups that giving back must restore."""
+    """Count the entries, and return the groups to restore with the owner."""
     groups: dict[str, int] = {}
     for count, (_, found) in enumerate(walk(fd, apart), 1):
         if count > MOST_ENTRIES:
             raise Refused(
-                f"{str(place)!r} holds more than {MOST_ENTRIES:,} files, too many to be lent to the user that scripts run as when the "
+                f"{str(place)!r} holds more than {MOST_ENTRIES:,} files, too many to hand to the user that scripts run as when the "
                 "engine is root; name a smaller directory in the policy's write, or start as an ordinary user"
             )
-        if found.st_gid != top.st_gid and _is_lent(found, top.st_uid):
+        if found.st_gid != top.st_gid and _may_change(found, top.st_uid):
             groups[str(found.st_ino)] = found.st_gid
     return groups
 
@@ -256,7 +259,7 @@ def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.s
     below it.
 
     Every name is opened in its directory's descriptor and no link is followed; a name that vanishes
-    is passed over.
+    is skipped.
 
     Args:
         apart: directories that are left out.
@@ -293,7 +296,7 @@ def walk(top: int, apart: Collection[Identity] = ()) -> Iterator[tuple[int, os.s
                     if len(levels) == MOST_LEVELS:
                         place = str(Path(f"/proc/self/fd/{top}").readlink())
                         raise TooDeep(
-                            f"directories are nested more than {MOST_LEVELS:,} deep in {place!r}, too deep to be lent; remove some"
+                            f"directories are nested more than {MOST_LEVELS:,} deep in {place!r}, too deep to change the owner; remove some"
                         )
                     below = os.open(
                         f"/proc/self/fd/{entry}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -316,7 +319,7 @@ def identities_of(*paths: Path) -> set[Identity]:
     return found
 
 
-def user_for(places: Places, home: Path) -> ScratchUser:
+def user_for(places: GrantedPaths, home: Path) -> ScratchUser:
     """Return the owner of a writable place of the script, if it is one of the users for scripts;
     else a user for scripts.
     """
@@ -327,7 +330,7 @@ def user_for(places: Places, home: Path) -> ScratchUser:
 
 
 def may_enter(directory: Path, user: ScratchUser) -> bool:
-    """Whether the user can work in a directory."""
+    """Return whether the user can work in a directory."""
     found = directory.stat()
     bits = stat.S_IMODE(found.st_mode) >> (
         6 if found.st_uid == user.uid else 3 if found.st_gid == user.gid else 0

@@ -1,22 +1,22 @@
-"""Sandboxed child processes for scripts: bounds, granted roots, the lending of directories, and the
-run itself.
+"""Sandboxed child processes for scripts: bounds, granted paths and their owner, and the run
+itself.
 """
 
 from __future__ import annotations
 
 from ..sandbox.bounds import DEFAULT_PATH, SYSTEM_DIRECTORIES, Identity, python_prefixes
 from ..sandbox.granted_paths import (
-    Places,
+    GrantedPath,
+    GrantedPaths,
     Refused,
-    Root,
-    WrittenPlaces,
+    WrittenDirectories,
     check_unchanged,
-    find_roots,
+    open_granted_paths,
 )
 from ..sandbox.hidden import NAME_PORT, PROCESSES, Refusal
 from ..sandbox.interpreter import find_interpreter
 from ..sandbox.mechanism import Mechanism, choose
-from ..sandbox.ownership import change_owners, identities_of, lent, may_enter, user_for
+from ..sandbox.ownership import change_owners, identities_of, may_enter, temporary_owner, user_for
 from ..sandbox.scratch import ANY_OWNER
 from ..sandbox.script import (
     ScratchUser,
@@ -39,30 +39,30 @@ __all__ = [
     "PROCESSES",
     "SOCKET_TABLES",
     "SYSTEM_DIRECTORIES",
+    "GrantedPath",
+    "GrantedPaths",
     "Identity",
     "Mechanism",
-    "Places",
     "Refusal",
     "Refused",
-    "Root",
     "ScratchUser",
     "ScriptBounds",
     "ScriptProcess",
     "ScriptResult",
-    "WrittenPlaces",
+    "WrittenDirectories",
     "change_owners",
     "check_unchanged",
     "choose",
     "find_interpreter",
-    "find_roots",
     "identities_of",
-    "lent",
     "may_enter",
+    "open_granted_paths",
     "private_directory",
     "python_prefixes",
     "run_script",
     "scratch_copy",
     "scratch_user",
     "start_script",
+    "temporary_owner",
     "user_for",
 ]

@@ -72,9 +72,9 @@ def work(store: Store, bundle: BundleHash, report: Report, slow_ms: int | None =
     limits = CellLimits() if slow_ms is None else CellLimits(slow_ms=slow_ms)
     begun = begin_cell(store, bundle, limits)
     if any(store.lent.glob("*.json")):
-        from uncaged_engine.sandbox.ownership import give_back_all  # only after a crash
+        from uncaged_engine.sandbox.ownership import restore_owners  # only after a crash
 
-        give_back_all(store.lent)
+        restore_owners(store.lent)
     from .server import Server  # while the sandbox starts
 
     gc.freeze()

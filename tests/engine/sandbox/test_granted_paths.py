@@ -21,9 +21,9 @@ from uncaged_effects.script import ScriptHandler
 from uncaged_engine.door.outcomes import Failure, Outcome
 from uncaged_engine.sandbox.granted_paths import (
     Refused,
-    WrittenPlaces,
-    find_roots,
+    WrittenDirectories,
     open_beneath,
+    open_granted_paths,
     open_without_links,
 )
 
@@ -124,14 +124,14 @@ from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
 from uncaged_effects.scripting.places import settle
-from uncaged_engine.sandbox.granted_paths import WrittenPlaces, check_unchanged
+from uncaged_engine.sandbox.granted_paths import WrittenDirectories, check_unchanged
 place, mechanism, swap, use = Path(sys.argv[1]), choose(sys.argv[2]), sys.argv[3], sys.argv[4]
-written = WrittenPlaces(place / "written.jsonl")
+written = WrittenDirectories(place / "written.jsonl")
 def run(write, body, kept):
     places = settle([], write, given={}, environment={}, directory=place, written=written.known())
-    first = {root.entry: root.record() for root in places.roots}
+    first = {one.entry: one.record() for one in places.paths}
     kept.update({**first, **kept})
-    check_unchanged(places.roots, kept)
+    check_unchanged(places.paths, kept)
     written.note(places.write)
     bounds = ScriptBounds(write=places.write, identities=places.identities)
     return run_script(["/bin/sh", "-c", f"cd {place} && {{ {body}; }}"], bounds, mechanism=mechanism, cwd=Path("/"),
@@ -248,12 +248,12 @@ def test_a_link_outside_of_written_directories_is_followed(tmp_path: Path) -> No
     """
     (tmp_path / "real" / "in").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real/in")
-    written = WrittenPlaces(tmp_path / "list")
+    written = WrittenDirectories(tmp_path / "list")
     written.note([tmp_path / "real"])
     written.note([tmp_path / "real"])
     assert (tmp_path / "list").read_text().count("\n") == 1
-    [root] = find_roots([("read 'link'", tmp_path / "link")], written.known())
+    [root] = open_granted_paths([("read 'link'", tmp_path / "link")], written.known())
     assert (root.real, root.path) == (tmp_path / "real" / "in", tmp_path / "link")
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(Refused, match="too many links"):
-        find_roots([("read 'loop'", tmp_path / "loop")], {})
+        open_granted_paths([("read 'loop'", tmp_path / "loop")], {})

@@ -1,4 +1,4 @@
-"""What is lent to the user of one script is no other script's at the same time."""
+"""The owners of a script's writable directories: changed for one run, and restored."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ import pytest
 from testbed.scripting import objects_at
 from uncaged_engine.sandbox import ownership
 from uncaged_engine.sandbox.granted_paths import Refused
-from uncaged_engine.sandbox.ownership import change_owners, lent
+from uncaged_engine.sandbox.ownership import change_owners, temporary_owner
 from uncaged_engine.sandbox.scratch import scratch_user
 
-as_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root lends anything to a user for scripts"
-)
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners")
 
 
 @as_root
@@ -32,13 +30,13 @@ def test_a_second_run_waits_for_what_is_lent(tmp_path: Path) -> None:
     owners: list[int] = []
 
     def second() -> None:
-        with lent(objects_at(place), user, tmp_path / "store" / "lent"):
+        with temporary_owner(objects_at(place), user, tmp_path / "store" / "lent"):
             begun.set()
             finish.wait(10)
             owners.append(place.stat().st_uid)
 
     other = threading.Thread(target=second)
-    with lent(objects_at(place), user, tmp_path / "store" / "lent"):
+    with temporary_owner(objects_at(place), user, tmp_path / "store" / "lent"):
         other.start()
         early = begun.wait(0.1)
     assert begun.wait(10)
@@ -121,7 +119,7 @@ def test_what_was_lent_is_given_back(place: Path) -> None:
     os.link(place / "secret" / "file", shared / "linked")
     os.chown(shared / "a" / "file", 0, 7)
     os.chown(shared / "b", 1000, 1000)
-    with lent(objects_at(shared), user, place / "store" / "lent"):
+    with temporary_owner(objects_at(shared), user, place / "store" / "lent"):
         assert (shared / "a" / "file").stat().st_uid == user.uid
         assert {(shared / name).stat().st_uid for name in ("set-id", "linked")} == {0}
         assert (shared / "b").stat().st_uid == 1000
@@ -138,11 +136,11 @@ def test_what_was_lent_is_given_back(place: Path) -> None:
 
 @as_root
 def test_the_store_is_never_lent(place: Path) -> None:
-    """A directory that holds the engine's store is lent without it."""
-    notes = place / "shared" / "a" / "lent"
-    with lent(objects_at(place / "shared"), scratch_user(place), notes):
+    """In a directory that holds the engine's store, the store keeps its owner."""
+    records = place / "shared" / "a" / "lent"
+    with temporary_owner(objects_at(place / "shared"), scratch_user(place), records):
         assert (place / "shared" / "b" / "file").stat().st_uid != 0
-        assert {path.stat().st_uid for path in (notes.parent, *notes.parent.rglob("*"))} == {0}
+        assert {path.stat().st_uid for path in (records.parent, *records.parent.rglob("*"))} == {0}
 
 
 @as_root
@@ -151,7 +149,7 @@ def test_too_much_is_not_lent_in_part(place: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ownership, "MOST_ENTRIES", 3)
     with (
         pytest.raises(Refused, match="holds more than 3 files"),
-        lent(objects_at(place / "shared"), scratch_user(place), place / "lent"),
+        temporary_owner(objects_at(place / "shared"), scratch_user(place), place / "lent"),
     ):
         pass
     assert {path.stat().st_uid for path in place.rglob("*")} == {0}
@@ -159,16 +157,16 @@ def test_too_much_is_not_lent_in_part(place: Path, monkeypatch: pytest.MonkeyPat
 
 @as_root
 def test_a_directory_in_a_lent_one_waits(place: Path) -> None:
-    """A run that needs a directory inside a lent one begins once the outer one was given back."""
+    """A run that needs a directory inside another run's begins after that run."""
     begun = threading.Event()
     user = scratch_user(place)
 
     def inner() -> None:
-        with lent(objects_at(place / "shared" / "a"), user, place / "store" / "lent"):
+        with temporary_owner(objects_at(place / "shared" / "a"), user, place / "store" / "lent"):
             begun.set()
 
     other = threading.Thread(target=inner)
-    with lent(objects_at(place / "shared"), user, place / "store" / "lent"):
+    with temporary_owner(objects_at(place / "shared"), user, place / "store" / "lent"):
         other.start()
         early = begun.wait(0.1)
     assert begun.wait(10)
