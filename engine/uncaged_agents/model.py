@@ -17,7 +17,7 @@ from uncaged_models import settings as models
 from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, ToolResult, ToolUse, user_turn
 from uncaged_models.errors import ModelFailed
-from uncaged_models.loop import MAX_TURNS, Bounds, NoTools, Progress, ToolLoop, Tools
+from uncaged_models.loop import MAX_TURNS, LoopLimits, NoTools, Progress, ToolLoop, Tools
 from uncaged_models.retries import ConversationCancelled
 
 from .tools.commands import Commands
@@ -77,7 +77,7 @@ class ModelAgent(AgentKind):
         settings = models.read_settings(self.wire, self._settings, request.environment)
         tools = toolbox(request)
         conversation, name = conversation_of(request, tools)
-        bounds = Bounds(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
+        bounds = LoopLimits(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
         with open_client(settings, request.environment) as (client, connection):
             loop = ToolLoop(
                 client,

@@ -24,9 +24,9 @@ from uncaged_engine.services import secrets
 from uncaged_models.choice import ChosenModel, choose, choose_name
 from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, user_turn
-from uncaged_models.data import Form, ask_for_data
+from uncaged_models.data import DataSchema, ask_for_data
 from uncaged_models.errors import ModelFailed
-from uncaged_models.loop import Bounds, NoTools, ToolLoop
+from uncaged_models.loop import LoopLimits, NoTools, ToolLoop
 from uncaged_models.prompts.fences import fenced
 from uncaged_models.retries import ConversationCancelled
 
@@ -95,7 +95,7 @@ def consult(options: LlmBody, chosen: ChosenModel, context: EffectContext) -> Ou
         if options.max_tokens is not None
         else chosen.settings
     )
-    form = Form.of(options.schema) if options.schema is not None else None
+    form = DataSchema.of(options.schema) if options.schema is not None else None
     longest_s = context.config.limits.agent_s
 
     def redacted(fields: Mapping[str, object]) -> dict[str, object]:
@@ -107,7 +107,7 @@ def consult(options: LlmBody, chosen: ChosenModel, context: EffectContext) -> Ou
             client,
             Conversation(system=options.system, turns=[user_turn(prompt)]),
             tools=NoTools(),
-            bounds=Bounds(
+            bounds=LoopLimits(
                 seconds=min(float(options.timeout_s or longest_s), longest_s), turns=TURNS
             ),
             connection=connection,

@@ -22,7 +22,7 @@ WRONG = "Your answer could not be used:\n\n{problem}\n\nAnswer once more, with t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class DataSchema:
     """Schema of requested data. schema: of an object. wrapped: the requested value is its field
     ``value``.
     """
@@ -31,7 +31,7 @@ class Form:
     wrapped: bool
 
     @classmethod
-    def of(cls, schema: Mapping[str, Any]) -> Form:
+    def of(cls, schema: Mapping[str, Any]) -> DataSchema:
         """Return the form of a schema; one that is not of an object is wrapped, since models answer
         with objects.
         """
@@ -64,7 +64,7 @@ class DataAnswer:
 
 
 def ask_for_data(
-    loop: ToolLoop, form: Form, record: Callable[[Mapping[str, object]], None]
+    loop: ToolLoop, form: DataSchema, record: Callable[[Mapping[str, object]], None]
 ) -> DataAnswer:
     """Run the loop until the data fits.
 

@@ -15,9 +15,9 @@ from uncaged_engine.services import secrets
 from .choice import choose
 from .connection import open_client
 from .conversation import Conversation, user_turn
-from .data import Form, ask_for_data
+from .data import DataSchema, ask_for_data
 from .errors import ModelFailed
-from .loop import Bounds, NoTools, ToolLoop
+from .loop import LoopLimits, NoTools, ToolLoop
 from .prompts.fences import fenced
 from .prompts.history import cut
 from .retries import ConversationCancelled
@@ -62,7 +62,7 @@ def extract_data(
         chosen = choose(name, context.config, context.environment)
     except UsageError as exc:
         raise EnvironmentLacks(f"models.{name}: {exc}") from exc
-    form = Form.of(schema)
+    form = DataSchema.of(schema)
     whole = "\n\n".join(
         (prompt.strip(), "The answer:", fenced(cut(text, MAX_TEXT_CHARACTERS)), form.rule)
     )
@@ -77,7 +77,7 @@ def extract_data(
             client,
             Conversation(system=SYSTEM, turns=[user_turn(whole)]),
             tools=NoTools(),
-            bounds=Bounds(seconds=timeout_s, turns=4),
+            bounds=LoopLimits(seconds=timeout_s, turns=4),
             connection=connection,
             cancel=context.cancel,
             progress=lambda fields: progress(redacted(fields)),

@@ -57,7 +57,7 @@ class Tools(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class LoopLimits:
     """Limits of one answer. turns: number of requests. seconds: for all of them."""
 
     seconds: float
@@ -115,7 +115,7 @@ class ToolLoop:
         conversation: Conversation,
         *,
         tools: Tools,
-        bounds: Bounds,
+        bounds: LoopLimits,
         connection: ModelConnection,
         cancel: Cancel,
         progress: Progress,
@@ -131,7 +131,7 @@ class ToolLoop:
         self._cancel = cancel
         self._progress = progress
         self._schema = schema
-        self._listener = Listener(progress, self.meter)
+        self._reporter = ReplyReporter(progress, self.meter)
         self._retries = RetryPolicy(
             wait=self._wait,
             is_over=lambda: connection.is_over,
@@ -198,8 +198,8 @@ class ToolLoop:
             schema=self._schema,
         )
         self.meter.turns += 1
-        self._listener = Listener(self._progress, self.meter)
-        reply = self._retries.send(self._client, request, self._listener.hear)
+        self._reporter = ReplyReporter(self._progress, self.meter)
+        reply = self._retries.send(self._client, request, self._reporter.take)
         self._count(reply.usage)
         if reply.stop == "refusal":
             raise ModelFailed(
@@ -222,7 +222,7 @@ class ToolLoop:
         """Add the usage of a turn that broke off, which was billed; its output count would have
         come at its end.
         """
-        self._count(replace(usage, output=max(usage.output, self._listener.forget())))
+        self._count(replace(usage, output=max(usage.output, self._reporter.reset())))
 
     def _use(self, reply: ModelReply) -> str | None:
         """Run the tool calls of a turn in order, and return the answer if a tool gives it.
@@ -259,48 +259,44 @@ class ToolLoop:
         return self._cancel.wait(max(0.0, min(pause_s, self._left_s()))) or self._left_s() <= 0
 
 
-class Listener:
+class ReplyReporter:
     """Reporter of arriving pieces to followers, which stops a reply without an end."""
 
     def __init__(self, progress: Progress, meter: Meter) -> None:
         self._progress = progress
         self._meter = meter
-        self._connection = ""
+        self._line = ""
         self._characters = 0
-        self._told_characters = 0
-        self._told_s = 0.0
+        self._reported_characters = 0
+        self._reported_s = 0.0
 
-    def hear(self, piece: str, is_text: bool) -> None:
+    def take(self, piece: str, is_text: bool) -> None:
         self._characters += len(piece)
         if self._characters > MAX_REPLY_CHARACTERS:
             raise ModelFailed(
                 f"{self._meter.model} answered with more than {MAX_REPLY_CHARACTERS} characters in one turn"
             )
         if is_text:
-            whole, _, rest = (self._connection + piece).rpartition("\n")
-            self._connection = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[
+            whole, _, rest = (self._line + piece).rpartition("\n")
+            self._line = (rest if rest.strip() else whole.rpartition("\n")[2] + "\n" + rest)[
                 -2 * SHOWN_CHARACTERS :
             ]
         now_s = time.monotonic()
         if (
-            now_s - self._told_s < REPORT_EVERY_S
-            and self._characters - self._told_characters < REPORT_EVERY_CHARACTERS
+            now_s - self._reported_s < REPORT_EVERY_S
+            and self._characters - self._reported_characters < REPORT_EVERY_CHARACTERS
         ):
             return
-        self._told_s, self._told_characters = now_s, self._characters
+        self._reported_s, self._reported_characters = now_s, self._characters
         usage = self._meter.document(coming=self._characters)
-        shown = (
-            {"text": self._connection.strip()[-SHOWN_CHARACTERS:]}
-            if self._connection.strip()
-            else {}
-        )
+        shown = {"text": self._line.strip()[-SHOWN_CHARACTERS:]} if self._line.strip() else {}
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
 
-    def forget(self) -> int:
+    def reset(self) -> int:
         """Return the approximate number of tokens that have arrived, and reset it for the next
         turn.
         """
-        tokens, self._characters, self._told_characters = (
+        tokens, self._characters, self._reported_characters = (
             self._characters // CHARACTERS_PER_TOKEN,
             0,
             0,

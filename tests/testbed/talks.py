@@ -12,7 +12,7 @@ from uncaged_engine.door.effects import Cancel
 from uncaged_models.client import ToolDescription
 from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, ToolResult, ToolUse, user_turn
-from uncaged_models.loop import Bounds, NoTools, ToolLoop, Tools
+from uncaged_models.loop import LoopLimits, NoTools, ToolLoop, Tools
 from uncaged_models.settings import Wire, read_settings
 
 from .modelserver import ModelServer
@@ -82,7 +82,7 @@ def talking(
             client,
             Conversation(system=system, turns=[user_turn(prompt)]),
             tools=tools or NoTools(),
-            bounds=Bounds(seconds=seconds, turns=turns),
+            bounds=LoopLimits(seconds=seconds, turns=turns),
             connection=connection,
             cancel=cancel,
             progress=progress.append,

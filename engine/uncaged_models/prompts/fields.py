@@ -44,7 +44,7 @@ LIMIT_WORDS = {
 }
 SIZES = ("minLength", "minItems")
 NOT_EMPTY = "not empty"
-TOLD = frozenset(
+EXPRESSIBLE = frozenset(
     {
         "$defs",
         "$schema",
@@ -69,7 +69,7 @@ def describe_fields(schema: Schema) -> str:
     lines = list(islice(fields_of(schema, schema, 0), MAX_LINES + 1)) or [
         "(no field is prescribed)"
     ]
-    if len(lines) > MAX_LINES or not all_told(schema):
+    if len(lines) > MAX_LINES or not is_expressible(schema):
         lines = lines[:MAX_LINES]
         lines += [
             "",
@@ -171,11 +171,11 @@ def resolved(schema: Schema, root: Schema) -> Schema:
     return schema
 
 
-def all_told(schema: object) -> bool:
+def is_expressible(schema: object) -> bool:
     """Whether words express all that the schema demands."""
     if not isinstance(schema, Mapping):
         return True
-    if not TOLD.issuperset(schema):
+    if not EXPRESSIBLE.issuperset(schema):
         return False
     if isinstance(schema.get("additionalProperties"), Mapping) or not isinstance(
         schema.get("items", {}), Mapping
@@ -187,7 +187,7 @@ def all_told(schema: object) -> bool:
         return False
     inner = [part for key in ("properties", "$defs") for part in mapping(schema.get(key)).values()]
     inner += [schema["items"]] if "items" in schema else []
-    return all(all_told(part) for part in (*inner, *forms(schema)))
+    return all(is_expressible(part) for part in (*inner, *forms(schema)))
 
 
 def mapping(value: object) -> Schema:

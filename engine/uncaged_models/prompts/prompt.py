@@ -10,7 +10,7 @@ from uncaged_bundles.rights import TOOLS, Rights
 
 from .fences import fenced
 from .fields import describe_fields
-from .history import cut, tell_history
+from .history import cut, history_text
 
 MAX_OWN_ANSWER_CHARACTERS = 20_000
 HOW_TO_ANSWER = "# How to answer"
@@ -43,7 +43,7 @@ def build_prompt(
     ]
     if params:
         parts.append(f"Parameters: {json.dumps(params, ensure_ascii=False)}")
-    parts += ["# What happened so far", tell_history(steps, role.name, max_history_characters)]
+    parts += ["# What happened so far", history_text(steps, role.name, max_history_characters)]
     if extra:
         parts += ["# For this step", extra.strip()]
     if rights is not None and rights.tools is not None:
