@@ -30,8 +30,8 @@ class ChosenModel:
 def choose_name(
     asked: str | None, allowed: Sequence[str], config: Config, environment: Mapping[str, str]
 ) -> str:
-    """Return the requested model, else the config's default, else the only one, else the one whose
-    key is set; only allowed ones.
+    """Return the name of the requested model, else of the config's default, the only one, or the
+    one whose key is set. Only allowed ones count.
 
     Raises:
         EnvironmentLacks: there is no such model.

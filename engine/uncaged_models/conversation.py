@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
+    """Part with text of a turn."""
+
     text: str
 
 
@@ -64,7 +66,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """Part that only its own API understands and that has to be sent back unchanged, such as signed
+    """Part in the form of its own API, which has to be sent back unchanged, such as signed
     thinking.
     """
 
@@ -76,6 +78,8 @@ Part = Text | ToolUse | ToolResult | Raw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurn:
+    """Turn of a conversation."""
+
     by: Literal["user", "assistant"]
     parts: tuple[Part, ...]
 
@@ -100,7 +104,7 @@ def user_turn(text: str) -> ChatTurn:
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """System prompt and turns."""
+    """Conversation: the system prompt and the turns."""
 
     system: str
     turns: list[ChatTurn]

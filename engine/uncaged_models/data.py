@@ -32,8 +32,8 @@ class DataSchema:
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> DataSchema:
-        """Return the form of a schema; one that is not of an object is wrapped, since models answer
-        with objects.
+        """Return the schema of a request. One that is not of an object is wrapped, since models
+        answer with objects.
         """
         if schema.get("type") == "object" or "properties" in schema:
             return cls(schema=schema, wrapped=False)
@@ -54,7 +54,7 @@ class DataSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataAnswer:
-    """Data of a model. value: None without a usable answer. problems: of each unusable answer, in
+    """Data from a model. value: None without a usable answer. problems: of each unusable answer, in
     order.
     """
 

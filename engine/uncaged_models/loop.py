@@ -145,7 +145,7 @@ class ToolLoop:
 
         Raises:
             ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed.
-                EnvironmentLacks: the model is unavailable.
+            EnvironmentLacks: the model is unavailable.
         """
         deadline_s = self.meter.begin_s + self._bounds.seconds
         with self._cancel.on_request(self._connection.begin(deadline_s)):
@@ -219,8 +219,8 @@ class ToolLoop:
         self._progress({"usage": self.meter.document()})
 
     def _count_cut(self, usage: Usage) -> None:
-        """Add the usage of a turn that broke off, which was billed; its output count would have
-        come at its end.
+        """Add the usage of a turn that broke off and was billed; the endpoint would have sent its
+        output count at the end.
         """
         self._count(replace(usage, output=max(usage.output, self._reporter.reset())))
 
@@ -260,7 +260,9 @@ class ToolLoop:
 
 
 class ReplyReporter:
-    """Reporter of arriving pieces to followers, which stops a reply without an end."""
+    """Reporter of a reply's arriving pieces to followers. It stops a reply that grows without
+    end.
+    """
 
     def __init__(self, progress: Progress, meter: Meter) -> None:
         self._progress = progress
@@ -271,6 +273,7 @@ class ReplyReporter:
         self._reported_s = 0.0
 
     def take(self, piece: str, is_text: bool) -> None:
+        """Count a piece, and report the reply's last line and size at intervals."""
         self._characters += len(piece)
         if self._characters > MAX_REPLY_CHARACTERS:
             raise ModelFailed(
@@ -293,9 +296,7 @@ class ReplyReporter:
         self._progress({**shown, "tokens": usage["outputTokens"], "usage": usage})
 
     def reset(self) -> int:
-        """Return the approximate number of tokens that have arrived, and reset it for the next
-        turn.
-        """
+        """Return the approximate number of tokens that have arrived, and start counting anew."""
         tokens, self._characters, self._reported_characters = (
             self._characters // CHARACTERS_PER_TOKEN,
             0,

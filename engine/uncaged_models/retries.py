@@ -35,11 +35,11 @@ OUTAGE = re.compile(
 
 
 class ConversationCancelled(Exception):
-    """Cut of the connection on purpose: a kill, or the time limit."""
+    """The connection was cut on purpose: by a kill, or by the time limit."""
 
 
 def is_outage(words: str) -> bool:
-    """Return whether the last lines of an agent's error report an outage of its service; earlier
+    """Return whether the last lines of an agent's error report an outage of its service. Earlier
     lines are ordinary logging.
     """
     last = "\n".join(words.strip().splitlines()[-LAST_LINES:])

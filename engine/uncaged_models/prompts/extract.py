@@ -71,6 +71,7 @@ def extract(text: str, check: Check) -> Extracted | Unfit:
 
 
 def extract_whole(text: str, check: Check) -> Extracted | Unfit:
+    """Return the data of an answer that is one JSON object as a whole."""
     bare = text.strip()
     if not bare.startswith("{"):
         return Unfit(problem="there is no fenced json block in the answer")

@@ -53,8 +53,8 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether *line* ends a block that *fence* began: the same character, at least as often,
-    nothing else.
+    """Return whether *line* ends a block that *fence* began: the same character, at least as often,
+    and nothing else.
     """
     bare = line.strip(" \t")
     indent = len(line) - len(line.lstrip(" "))

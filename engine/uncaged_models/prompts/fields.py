@@ -1,5 +1,5 @@
-"""Description of a JSON Schema as a list of fields in words, with the whole schema if words would
-lose something.
+"""Description of a JSON Schema as a list of fields in words. The whole schema is added if words
+would lose something.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def resolved(schema: Schema, root: Schema) -> Schema:
 
 
 def is_expressible(schema: object) -> bool:
-    """Whether words express all that the schema demands."""
+    """Return whether words express all that the schema demands."""
     if not isinstance(schema, Mapping):
         return True
     if not EXPRESSIBLE.issuperset(schema):

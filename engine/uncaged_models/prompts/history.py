@@ -23,11 +23,11 @@ class HistoryEntry:
 
 
 def history_text(steps: Sequence[Step], role: str, max_characters: int) -> str:
-    """Return the history for *role*: everything at its first visit, later only what is new since
-    its last one.
+    """Return the history for *role*: all steps at its first visit, later only those since its last
+    one.
 
     Of steps shown at an earlier visit only the data is repeated, one line a step, for agents
-    without a memory.
+    without a session.
     """
     if not steps:
         return "Nothing yet: yours is the first step."
@@ -88,7 +88,7 @@ def new_steps(steps: Sequence[Step], max_characters: int) -> list[str]:
 
 
 def left_out_notes(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield one phrase that names all steps that are not shown."""
+    """Yield at most one phrase that names all steps that are not shown."""
     if not steps:
         return
     characters = sum(len(str(step.get("content", ""))) for step in steps)
