@@ -17,7 +17,7 @@ from .kinds import is_kind, kind_of, kinds
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Chosen agent. use: its kind. settings: its own, secrets still as ``secret:NAME``. reason: why
-    this one.
+    it was chosen.
     """
 
     name: str
@@ -26,10 +26,11 @@ class Choice:
     reason: str
 
     def is_same(self, other: Choice | None) -> bool:
-        """Return whether it is the same agent, for whatever reason it was chosen."""
+        """Return whether it is the same agent; the reason does not count."""
         return other is not None and (self.name, self.settings) == (other.name, other.settings)
 
     def recorded(self, rights: Rights = ALL_TOOLS) -> dict[str, object]:
+        """Return its fields of the start record, with how far it is held to *rights*."""
         fields: dict[str, object] = {
             "name": self.name,
             "use": self.use,
@@ -41,8 +42,11 @@ class Choice:
 
 
 def agent_named(name: str, config: Config, reason: str, directory: Path) -> Choice:
-    """Return the agent that *name* means: one of the config, a kind by its name, a known coding
-    agent, or ``KIND:…`` in one word.
+    """Return the agent that *name* means: one of the config, a kind, a known coding agent, or
+    ``KIND:…``.
+
+    Raises:
+        NotFoundError: there is no such agent. UsageError: the word after the kind is wrong.
     """
     if name in config.agents:
         return Choice(
@@ -79,8 +83,8 @@ def configured_settings(name: str, config: Config, directory: Path) -> dict[str,
 
 
 def with_absolute_paths(settings: Mapping[str, object], directory: Path) -> dict[str, object]:
-    """Make paths absolute: the worker runs elsewhere. A program without a slash is looked up on
-    PATH later.
+    """Return the settings with absolute paths, since the worker has another directory. A program
+    without a slash is looked up on PATH later.
     """
     result = dict(settings)
     file, argv = result.get("file"), result.get("argv")

@@ -92,9 +92,7 @@ def expect_roles(flow: str, roles: Collection[str], asked: Iterable[str]) -> Non
 
 
 def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
-    """Refuse to start a thread in which an agent would have to play a role that its kind does not
-    play.
-    """
+    """Refuse to start a thread if the agent's kind does not play one of *roles*."""
     plays = kind_of(use).plays
     lacking = [] if plays is None else [role for role in roles if role not in plays]
     if plays is not None and lacking:
@@ -105,8 +103,8 @@ def expect_plays(flow: str, use: str, roles: Iterable[str]) -> None:
 
 
 def default_agent(config: Config, environment: Mapping[str, str], directory: Path) -> Choice:
-    """Return the agent of a role that nothing names one for: that of the config, else the first
-    that this machine has.
+    """Return the agent of a role that is named nowhere: that of the config, else the first that
+    this machine has.
     """
     return (
         agent_named(config.agent, config, "config.yaml: agent", directory)
@@ -118,7 +116,10 @@ def default_agent(config: Config, environment: Mapping[str, str], directory: Pat
 def configured_name(
     config: Config, *, flow: str, role: str | None, asked: Mapping[str, str]
 ) -> tuple[str | None, str]:
-    """Return the name that is chosen for *role*, and where; None if there is none."""
+    """Return the agent's name for *role* with the place that names it; None and "" if none does.
+
+    role: None for all roles.
+    """
     settings = config.flows.get(flow, FlowSettings())
     chosen_names: list[tuple[str | None, str]] = [(asked.get(DEFAULT), "asked for")]
     if role is not None:
@@ -144,10 +145,10 @@ def program_needing_consent(
     asked: Mapping[str, str],
     environment: Mapping[str, str],
 ) -> ProgramRow | None:
-    """Return the coding program on PATH that needs a person's consent; None when nothing depends on
-    it.
+    """Return the coding program on PATH that would answer if the person consented; None if no role
+    depends on it.
 
-    Nothing does when the run will be refused for a role that the flow does not have.
+    A run that will be refused for an unknown role depends on none.
     """
     roles = tuple(roles)
     if unknown_role(roles, asked) is not None:

@@ -116,8 +116,10 @@ class CommandAgent(AgentKind):
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> str:
-    """Return the path of a program on the caller's PATH; EnvironmentLacks says what to do when it
-    is not there.
+    """Return the path of a program on the caller's PATH.
+
+    Raises:
+        EnvironmentLacks: it is not there.
     """
     found = shutil.which(name, path=environment.get("PATH", ""))
     if found is None:
@@ -130,8 +132,8 @@ def find_program(name: str, environment: Mapping[str, str]) -> str:
 
 
 def split_command(text: str) -> list[str]:
-    """Return the words of a command line, as a shell reads them; UsageError when a quotation is
-    left open.
+    """Return the words of a command line as a shell reads them; UsageError if a quotation is left
+    open.
     """
     try:
         return shlex.split(text)
@@ -146,19 +148,20 @@ def program_in(settings: Mapping[str, object]) -> str:
 
 
 def empty_directory(scratch: Path) -> Path:
-    """Return an empty directory for a flow without a workspace; the caller's directory is never
-    used.
-    """
+    """Return the directory for a flow without a workspace; the caller's directory is never used."""
     directory = scratch / "empty"
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 
 
 def tail(data: bytes) -> str:
+    """Return the end of an output as text."""
     text = data.decode("utf-8", "backslashreplace")
     return text if len(text) <= TAIL_CHARACTERS else f"…{text[-TAIL_CHARACTERS:]}"
 
 
 def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:
-    """Return the failure of an agent that ended with an error. words: its own message."""
+    """Return the failure of an agent that ended with an error: `AgentAway` if *words*, its own
+    message, report an outage.
+    """
     return AgentAway(message, more=more) if is_outage(words) else AgentFailed(message, more=more)

@@ -1,4 +1,6 @@
-"""Consent to coding programs on PATH: asked for once, kept in the config."""
+"""Consent to coding programs on PATH: a person is asked once, and the answer is kept in the
+config.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ LOCK_TIMEOUT_S = 10.0
 
 
 def installed_programs(environment: Mapping[str, str]) -> list[ProgramRow]:
-    """Return the coding programs on PATH, in the table's order; of several ways to use one the
-    first.
+    """Return the coding programs on PATH in the table's order. Of several ways to run one the first
+    counts.
     """
     found: dict[str, ProgramRow] = {}
     for row in table().values():
@@ -29,7 +31,9 @@ def installed_programs(environment: Mapping[str, str]) -> list[ProgramRow]:
 
 
 def consented_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
-    """Return the first program on PATH that has the user's consent, in the order of the config."""
+    """Return the first program on PATH that has the person's consent, in the order of the
+    config.
+    """
     rows = table()
     path = environment.get("PATH", "")
     return next(
@@ -43,7 +47,7 @@ def consented_program(config: Config, environment: Mapping[str, str]) -> Program
 
 
 def undecided_program(config: Config, environment: Mapping[str, str]) -> ProgramRow | None:
-    """Return the first program on PATH without a yes or no; None if there is one to use already."""
+    """Return the first program on PATH without an answer; None if there is a consented one."""
     if consented_program(config, environment) is not None:
         return None
     refused = {name.removeprefix(NO) for name in config.consent}
@@ -51,7 +55,7 @@ def undecided_program(config: Config, environment: Mapping[str, str]) -> Program
 
 
 def record_consent(path: Path, name: str, *, yes: bool) -> None:
-    """Write the answer into ``config.yaml``; other lines of it stay as they are.
+    """Write the answer into ``config.yaml``; its other lines are unchanged.
 
     Raises:
         UsageError: the file is no valid config. RefusedError: another process is changing it.

@@ -19,7 +19,7 @@ BUILT_IN = "repair"
 
 
 def detected_agent(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the agent of a machine without a chosen one: the first that there is."""
+    """Return the first agent in ORDER that this machine has, else the built-in repair."""
     found = next(
         (choice for look in ORDER if (choice := look(config, environment)) is not None), None
     )
@@ -27,7 +27,7 @@ def detected_agent(config: Config, environment: Mapping[str, str]) -> Choice:
 
 
 def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
-    """Return the model whose key is in the environment, or in the store under the same name."""
+    """Return the model whose key is in the environment, or in the key store under the same name."""
     for wire, variable in KEY_VARIABLES.items():
         if environment.get(variable):
             return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
@@ -41,7 +41,7 @@ def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
 
 
 def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
-    """Return the coding program on PATH that has the user's consent."""
+    """Return the coding program on PATH that has the person's consent."""
     if not config.consent:
         return None
     from .consent import consented_program
@@ -54,7 +54,9 @@ def by_program(config: Config, environment: Mapping[str, str]) -> Choice | None:
 
 
 def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | None:  # noqa: ARG001 - as all in ORDER
-    """Return the model server on loopback, which costs nothing; nothing leaves the machine."""
+    """Return the model of a server on loopback. It costs nothing, and nothing leaves the
+    machine.
+    """
     from .local_server import PORTS, find_server
 
     server = find_server()
@@ -66,8 +68,8 @@ def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | 
 
 
 def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the built-in repair; its reason names a program that could be used, unless the person
-    refused it.
+    """Return the built-in repair. Its reason names a program that could be used instead, unless the
+    person refused it.
     """
     from .consent import undecided_program
 

@@ -20,7 +20,7 @@ NOT_CHAT = ("embed", "rerank", "whisper", "tts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """OpenAI-compatible server, and the first of its models that can talk."""
+    """OpenAI-compatible server, with the first of its chat models."""
 
     port: int
     model: str
@@ -45,7 +45,7 @@ def find_server(ports: Sequence[int] = tuple(PORTS)) -> LocalServer | None:
 
 
 def first_model(port: int) -> str:
-    """Ask one port for its models; "" if no such server answers."""
+    """Return the first chat model of the server on *port*; "" if there is none."""
     connection = HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     try:
         connection.request("GET", "/v1/models", headers={"Accept": "application/json"})

@@ -59,7 +59,7 @@ class ModelAgent(AgentKind):
 
     @classmethod
     def holds(cls, settings: Mapping[str, object], rights: Rights) -> None:
-        """Return None: the tools are ours."""
+        """Return None: the tools are the engine's own, so the policy holds in full."""
         del settings, rights
 
     @classmethod
@@ -105,8 +105,8 @@ class ModelAgent(AgentKind):
 
 
 def toolbox(request: AgentRequest) -> Tools:
-    """Return the tools that the role may use: its flows, the extractor; tools for files only in a
-    workspace.
+    """Return the tools that the role may use: its flows, the extractor, and in a workspace those
+    for files.
     """
     sets: list[Tools] = [found for found in (request.flows, request.extract) if found is not None]
     if request.worktree is not None:
@@ -124,7 +124,7 @@ def toolbox(request: AgentRequest) -> Tools:
 
 
 class CombinedTools:
-    """Several sets of tools as one; the first set refuses an unknown name."""
+    """Several sets of tools as one. The first set refuses an unknown name."""
 
     def __init__(self, sets: Sequence[Tools]) -> None:
         self._first = sets[0]
@@ -139,7 +139,7 @@ class CombinedTools:
 
 
 def with_extractor_usage(request: AgentRequest) -> Progress:
-    """Return the request's progress, with the extractor's usage added to each report."""
+    """Return the request's progress callback, with the extractor's usage added to each report."""
     extract = request.extract
     if extract is None:
         return request.progress
@@ -163,7 +163,7 @@ def counted(request: AgentRequest, usage: Mapping[str, object]) -> Mapping[str, 
 def conversation_of(request: AgentRequest, tools: Tools) -> tuple[Conversation, str]:
     """Return the conversation, whose last turn is the request, and its name.
 
-    A repair continues after the last answer; if that conversation is lost, its prompt repeats
+    A repair continues after the last answer. If that conversation is lost, its prompt repeats
     everything.
     """
     if request.repair is not None and isinstance(request.session, str):

@@ -1,6 +1,4 @@
-"""Preparation of a thread for roles: which agent answers for which role, and the workspace they
-work in.
-"""
+"""Preparation of a thread for roles: the agent for each role, and the workspace that they share."""
 
 from __future__ import annotations
 
@@ -19,7 +17,9 @@ from uncaged_engine.services.journal import COMMIT
 
 
 class RolePreparation(Preparation):
-    """The fields ``agents`` and ``workspace``; for an imported thread ``snapshot``, too."""
+    """Start record fields ``agents`` and ``workspace``; for an imported thread also
+    ``snapshot``.
+    """
 
     def prepare(self, thread: NewThread) -> Mapping[str, Any]:
         agents, workspace = bind_agents(thread), _inspect_workspace(thread)
@@ -104,11 +104,11 @@ class RolePreparation(Preparation):
 
 
 def bind_agents(thread: NewThread) -> dict[str, object]:
-    """Return which agent answers for which role, and why; nothing for a bundle that may ask no
-    agent.
+    """Return the agent of each role, with the reason; nothing for a bundle that may ask no agent.
 
     Raises:
-        RefusedError: an agent was given for a role that the bundle plays itself. As `choose.bind`.
+        RefusedError: an agent was given for a role that the bundle plays itself. Else as
+        `choose_agents`.
     """
     descriptor, options, name = thread.bundle.descriptor, thread.options, thread.flow
     if not descriptor.asked_roles and not any(options.agents):

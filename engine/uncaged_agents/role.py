@@ -93,8 +93,8 @@ def perform_role(call: RoleCall, context: EffectContext) -> Outcome:
 
 
 def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Workspace | None:
-    """Return the thread's workspace as its last finished step left it, with nothing of an earlier
-    attempt in it or still running.
+    """Return the thread's workspace as its last finished step left it. Files and processes of an
+    earlier attempt are removed.
     """
     level = workspace_level(context.bundle)
     workspace = (

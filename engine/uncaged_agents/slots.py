@@ -1,8 +1,9 @@
-"""Slots for agents: the limit on agents of one user that work at once on this machine, over all
-stores. Others wait and can be killed.
+"""Limit on the agents of one user that work at once on this machine, over all stores. Others wait
+for a slot and can be killed.
 
-A slot is a lock on a file, so a worker that dies releases its slots. The holder of a new slot
-releases it if others, whose config allows more, exceed its own limit.
+A slot is a lock on a file, so a worker that dies releases its slots. A process that takes a slot
+releases it again if that makes more agents than its own config allows, as other configs may allow
+more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class SlotCancelled(Exception):
 
 
 class AgentSlot:
-    """One of *limit* slots in *directory*, held inside its ``with`` block."""
+    """Slot in *directory*, one of *limit*, held inside its ``with`` block."""
 
     def __init__(self, directory: Path, limit: int, cancel: Cancel, progress: Progress) -> None:
         self._directory = directory
@@ -44,7 +45,11 @@ class AgentSlot:
         self._number = 0
 
     def __enter__(self) -> Self:
-        """Raises: Cancelled: a kill came first."""
+        """Wait for a slot.
+
+        Raises:
+            SlotCancelled: a kill came first.
+        """
         self._wait()
         return self
 
@@ -53,8 +58,8 @@ class AgentSlot:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Release the slot while the block runs: an agent that waits for others must not keep them
-        from working.
+        """Release the slot while the block runs, so that an agent that waits for others does not
+        keep them from working.
         """
         self._release()
         try:
@@ -101,7 +106,7 @@ class AgentSlot:
                 os.close(descriptor)
 
     def _try_take(self) -> int | None:
-        """Return a descriptor that holds the lock of a free slot, or None."""
+        """Return a descriptor that holds the lock of a free slot; None if there is none."""
         with _HOLDING:
             held = _HELD.setdefault(self._directory, set())
             for number in range(self._limit):

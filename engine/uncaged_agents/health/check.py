@@ -1,8 +1,8 @@
-"""Trial of one agent: its outcome as a check with a remedy, errors included.
+"""Health check of one agent: the outcome of its probe with a remedy, errors included.
 
 Rule 1: at most one tiny turn each, and none where the outcome can be known without.
-Rule 2: it runs in an empty directory of its own, which is removed afterwards; its processes end
-with it.
+Rule 2: the probe runs in an empty directory of its own, which is removed afterwards; its processes
+end with it.
 Rule 3: no check holds a secret.
 """
 
@@ -32,8 +32,8 @@ PROMPT = "This only tests the connection. Answer with the one word: ready. Use n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """Environment of trials. environment: the caller's, as a thread would carry it. thread: an
-    unused id, which marks the processes.
+    """Environment of health checks. environment: the caller's, as a thread would carry it. thread:
+    an unused id, which marks the processes.
     """
 
     config: Config
@@ -50,7 +50,7 @@ class CheckContext:
         return f"{self.thread}/1"
 
     def request(self, scratch: Path) -> AgentRequest:
-        """Return the tiny question, without a workspace."""
+        """Return the tiny request, without a workspace."""
         role = RoleSpec(
             name="ready",
             description="Says ready.",
@@ -93,11 +93,11 @@ as the agent does.
 def check_agent(
     probe: Probe, settings: Mapping[str, object], context: CheckContext, where: str
 ) -> AgentCheck:
-    """Try an agent and return the outcome.
+    """Run the probe of an agent and return the outcome.
 
     Args:
         settings: with ``secret:NAME`` still in them. where: the place in config.yaml of the
-            settings, or the agent's name.
+        settings, or the agent's name.
     """
     known: dict[str, str] = {}
     begin_s = time.monotonic()
@@ -169,4 +169,4 @@ def failure(problem: Exception, where: str) -> AgentCheck:
 
 
 def _ignore_progress(_fields: Mapping[str, object]) -> None:
-    """Drop progress: a trial has no followers."""
+    """Drop progress: a health check has no followers."""

@@ -1,4 +1,4 @@
-"""Trial of a model: one request of a few tokens over the client that turns use."""
+"""Probe of a model: one request of a few tokens over the client that turns use."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ def ask_model(
 
 
 def _ignore_piece(_piece: str, _is_text: bool) -> None:
-    """Drop a piece of the reply: a trial has no followers."""
+    """Drop a piece of the reply: a health check has no followers."""

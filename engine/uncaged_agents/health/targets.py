@@ -1,5 +1,5 @@
-"""Agents and models to try on this machine: those of the config, those with the user's consent, and
-the default.
+"""Targets of health checks: the agents of the config, those with the person's consent, the default,
+and models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IRRELEVANT_SETTINGS = frozenset({"maxTurns", "timeoutSeconds", "maxTokens", "str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTarget:
-    """Agent or model to try. where: the place of its settings, for the remedy. problem: why its
+    """Agent or model to check. where: the place of its settings, for the remedy. problem: why its
     kind is not known.
     """
 
@@ -48,7 +48,7 @@ class CheckTarget:
 def find_missing(
     context: CheckContext, directory: Path
 ) -> Iterator[tuple[CheckTarget, AgentCheck]]:
-    """Yield the candidates that lack a key, a program or a file. No request is sent and no process
+    """Yield the targets that lack a key, a program or a file. No request is sent and no process
     started.
     """
     looked = (
@@ -58,7 +58,7 @@ def find_missing(
 
 
 def check_all(context: CheckContext, directory: Path) -> Iterator[tuple[CheckTarget, AgentCheck]]:
-    """Try every candidate.
+    """Check every target.
 
     Args:
         directory: where relative paths in names of agents start.
@@ -69,7 +69,7 @@ def check_all(context: CheckContext, directory: Path) -> Iterator[tuple[CheckTar
 def check_each(
     chosen: Iterable[CheckTarget], context: CheckContext
 ) -> Iterator[tuple[CheckTarget, AgentCheck]]:
-    """Try each candidate once; a second name of the same one repeats the result."""
+    """Check each target once; a second name of the same one repeats the result."""
     tried: dict[str, tuple[str, AgentCheck]] = {}
     for one in chosen:
         if one.problem:
@@ -173,7 +173,7 @@ def consented_programs(context: CheckContext) -> Iterator[tuple[str, str]]:
 
 
 def probe_of(use: str, *, live: bool = True) -> Probe:
-    """Return the trial of agents of a kind; one that is not *live* takes no turn and starts
+    """Return the probe of agents of a kind; one that is not *live* takes no turn and starts
     nothing.
     """
 
@@ -189,7 +189,7 @@ def probe_of(use: str, *, live: bool = True) -> Probe:
 
 
 def model_probe(wire: Wire) -> Probe:
-    """Return the trial of a model that the llm effect asks."""
+    """Return the probe of a model of the llm effect."""
     return lambda settings, request: ask_model(
         read_settings(wire, settings, request.environment), request.environment, request.timeout_s
     )

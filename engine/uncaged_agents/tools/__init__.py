@@ -1,3 +1,3 @@
-"""Tools of a model in a worktree: look, change, run, commit, within the worktree and the role's
+"""Tools of a model in a worktree: list, read, search, edit, write, run, commit, within the role's
 rights.
 """

@@ -55,8 +55,8 @@ GIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """Runner of the commands of one answer. reads: targets of the worktree's links. writable:
-    whether they may change the worktree.
+    """Runner of commands for one answer. reads: targets of the worktree's links. writable: whether
+    commands may change the worktree.
     """
 
     place: Place
@@ -112,8 +112,8 @@ class Commands:
 
 @contextmanager
 def guarded(pointer: Path) -> Iterator[None]:
-    """Restore the worktree's file ``.git`` after the block: a changed one would lead the engine's
-    own git to another repository.
+    """Restore the worktree's file ``.git`` after the block, as a changed one would lead the
+    engine's own git to another repository.
     """
     found = os.lstat(pointer) if os.path.lexists(pointer) else None
     if found is None or not stat.S_ISREG(found.st_mode):
@@ -140,8 +140,8 @@ def guarded(pointer: Path) -> Iterator[None]:
 
 @contextmanager
 def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
-    """Give the tree to *user* while the block runs, git's own files excepted. As an ordinary user
-    nothing changes.
+    """Change the owner of the tree to *user* while the block runs, git's own files excepted. An
+    ordinary user changes nothing.
     """
     if os.geteuid() != 0:
         yield
@@ -154,8 +154,8 @@ def owned_by(top: Path, user: ScratchUser) -> Iterator[None]:
 
 
 def hand_over(top: Path, uid: int, gid: int) -> None:
-    """Change the owner of all that is below *top*. Links are not followed, and a file with a second
-    name keeps its owner.
+    """Change the owner of all files below *top*. Links are not followed, and a file with a second
+    hard link keeps its owner.
     """
 
     def choose(found: os.stat_result) -> tuple[int, int] | None:
@@ -192,8 +192,8 @@ def git_directories(top: Path) -> tuple[Path, ...]:
 
 
 def program_places(path: str) -> tuple[Path, ...]:
-    """Return the directories of PATH that are not the system's, each with the library that its
-    programs need; never a home as a whole.
+    """Return the directories of PATH outside the system's, each with the libraries of its programs,
+    but never a whole home.
     """
     found: list[Path] = []
     for name in path.split(os.pathsep):

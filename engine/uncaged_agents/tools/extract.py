@@ -1,4 +1,4 @@
-"""The extractor as a tool of a model that plays a role: data from a text, by a JSON Schema.
+"""The extractor as a tool of a model in a role: it extracts data from a text, by a JSON Schema.
 
 Offered if the config names an extractor. Its usage is added to the step.
 """
@@ -50,7 +50,7 @@ TOOL = ToolDescription(
 
 
 class ExtractTool:
-    """The extractor for one answer of an agent."""
+    """Extractor for one answer of an agent."""
 
     described = (TOOL,)
 

@@ -1,5 +1,5 @@
 """File tools: list, read, edit and write text. An edit replaces exactly one passage unless all are
-asked for.
+requested.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Turn of a role: the request, the agent's answers, and the data in them."""
+"""Turn of a role: the request to its agent, the answers, and the data in them."""

@@ -1,5 +1,5 @@
-"""A person's answer in the place of an agent's: JSON, a text with a block of data, or the one value
-that the fields allow.
+"""Answer of a person in place of an agent: JSON, a text with a block of data, or a single value if
+the fields leave no doubt about it.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def fit_text(text: str, fields: Mapping[str, object]) -> object:
 
 
 def as_data(text: str, fields: Mapping[str, object]) -> dict[str, object] | None:
-    """Return a lone word as the choice, or a text as the one field that takes any, if there is
-    exactly one such field.
+    """Return a lone word as the choice, or a text as the one field that takes any text, if exactly
+    one field is possible.
     """
     known = {
         name: resolved(mapping(raw), fields)

@@ -36,8 +36,11 @@ class AgentBinding:
 
 
 def binding_of(role: str, context: EffectContext) -> AgentBinding:
-    """Return the agent that the start record names, with the settings that the config has for it
-    now: a person may have fixed them.
+    """Return the binding of a role: the agent in the start record, with the settings that the
+    config has for it now, as a person may have fixed them.
+
+    Raises:
+        EnvironmentLacks: the thread was started without an agent for the role.
     """
     agents = cast("Mapping[str, Mapping[str, object]]", context.start.get("agents", {}))
     others = cast("Mapping[str, Mapping[str, object]]", agents.get("roles", {}))

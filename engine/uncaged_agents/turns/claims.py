@@ -39,7 +39,9 @@ NEXT = "report what is there, or do first what is missing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """Checks for one request. latest: the snapshot of the step before, if there is one."""
+    """Checks of claims for one request. latest: the snapshot of the step before, if there is
+    one.
+    """
 
     workspace: Workspace | None
     request: AgentRequest
@@ -139,8 +141,8 @@ class Claims:
 
 
 def _paths(name: str, workspace: Workspace) -> Iterator[str]:
-    """Yield what a reported path may mean: from the worktree's root, or from where the agent
-    works.
+    """Yield the paths that *name* may mean: from the worktree's root, or from the directory where
+    the agent works.
     """
     for start in (workspace.tree, workspace.directory):
         yield os.path.relpath(os.path.normpath(start / name), workspace.tree)
@@ -148,7 +150,9 @@ def _paths(name: str, workspace: Workspace) -> Iterator[str]:
 
 @contextmanager
 def copied(tree: Path, place: Path) -> Iterator[Path]:
-    """Copy a worktree for as long as the block runs; what a test writes is gone afterwards."""
+    """Copy a worktree to *place* while the block runs, so that files of a test run are removed with
+    it.
+    """
     shutil.rmtree(place, ignore_errors=True)
     with on_disk(place):
         shutil.copytree(tree, place, symlinks=True, ignore=_special)

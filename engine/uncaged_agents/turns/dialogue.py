@@ -1,7 +1,8 @@
-"""Requests to an agent with repairs: an unusable answer is journaled, then the agent is asked
-again, at most twice.
+"""Dialogue with an agent: an unusable answer is journaled and a corrected one requested, at most
+twice.
 
-A request whose service is away is retried after a pause; after the last retry the thread is paused.
+If the agent's service has an outage, the request is sent again after a pause; after the last
+attempt the thread is paused.
 """
 
 from __future__ import annotations
@@ -29,11 +30,10 @@ Progress = Callable[[Mapping[str, object]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleReply:
-    """Result of a request with its repairs.
+    """Reply of an agent, after its corrections.
 
-    meta: None when no answer could be used. problems: of each unusable answer, in order. calls:
-    number of answers.
-    session: of the last answer.
+    meta: None if no answer was usable. problems: of each unusable answer, in order. calls: number
+    of answers. session: of the last answer.
     """
 
     content: str
@@ -51,15 +51,15 @@ def ask_until_usable(
     record_attempt: Callable[[Mapping[str, object]], None],
     restore: Callable[[], None] = lambda: None,
 ) -> RoleReply:
-    """Ask until an answer holds data that fits.
+    """Request an answer until one holds data that fits.
 
     Args:
-        record_attempt: writes an unusable answer to the journal; called before the repair is
-            requested.
-        restore: puts the files back as they were before the first answer.
+        record_attempt: writes an unusable answer to the journal; called before a correction is
+        requested.
+        restore: restores the files as they were before the first answer.
     Raises:
-        AgentFailed: from the agent; a failure to answer is not repaired. EnvironmentLacks: from the
-            agent, or it is away.
+        AgentFailed: from the agent; a failure to answer is not corrected.
+        EnvironmentLacks: from the agent, or its service has an outage.
     """
     usage: dict[str, object] = {}
     problems: list[str] = []
@@ -106,7 +106,7 @@ def ask_until_usable(
 
 
 def correction(request: AgentRequest, text: str, problem: str) -> AgentRequest:
-    """Return *request* with the demand to correct the unusable answer *text*."""
+    """Return *request* with the instruction to correct the unusable answer *text*."""
     return replace(
         request,
         prompt=repair_prompt(request.prompt, text, problem, request.role),
@@ -115,7 +115,7 @@ def correction(request: AgentRequest, text: str, problem: str) -> AgentRequest:
 
 
 def add_earlier_answers(failed: AgentFailed, answers: int, usage: dict[str, object]) -> None:
-    """Add to a failure what the unusable answers before it cost. answers: their number."""
+    """Add the usage and the number of the unusable answers before it to a failure."""
     failed.more.setdefault("calls", answers + 1)
     add_usage(usage, cast("Mapping[str, object]", failed.more.get("usage") or {}))
     if usage:
@@ -125,11 +125,12 @@ def add_earlier_answers(failed: AgentFailed, answers: int, usage: dict[str, obje
 def answer_with_retries(
     agent: Agent, request: AgentRequest, usage: dict[str, object], restore: Callable[[], None]
 ) -> AgentAnswer:
-    """Return the agent's answer; one that is away is asked again after a pause. The usage of failed
-    attempts is added to *usage*.
+    """Return the agent's answer. During an outage of its service, send the request again after a
+    pause.
 
+    The usage of failed attempts is added to *usage*.
     Raises:
-        AgentFailed. EnvironmentLacks: it was away for all tries.
+        AgentFailed: from the agent. EnvironmentLacks: the outage lasted for all attempts.
     """
     tries = 0
     while True:
@@ -155,7 +156,7 @@ def answer_with_retries(
 
 
 def with_usage_before(progress: Progress, before: Mapping[str, object]) -> Progress:
-    """Return *progress*, with the usage before this request added to each report."""
+    """Return *progress* with the usage before this request added to each report."""
 
     def report_total(fields: Mapping[str, object]) -> None:
         usage = fields.get("usage")
@@ -169,7 +170,7 @@ def with_usage_before(progress: Progress, before: Mapping[str, object]) -> Progr
 
 
 def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:
-    """Add numbers by name; of anything else keep the last value."""
+    """Add numbers by name; of any other value keep the last."""
     for name, value in more.items():
         before = total.get(name)
         if isinstance(value, int | float) and isinstance(before, int | float):

@@ -1,4 +1,4 @@
-"""Request of a role effect, composed from its body, its thread's records and the agent's
+"""Request to a role's agent, composed from the effect's body, the thread's records and the agent's
 binding.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleBody:
-    """The body of a ``role`` effect. prompt: text for this step."""
+    """Body of a ``role`` effect. prompt: text for this step."""
 
     name: str
     prompt: str | None = None
@@ -58,9 +58,7 @@ class RoleCall:
 
 
 def role_call(asked: RoleBody, context: EffectContext) -> RoleCall:
-    """Return the question that a body asks in its thread; ValueError says why it cannot be
-    asked.
-    """
+    """Return the checked body of a role effect; ValueError says why the role cannot be called."""
     roles = context.bundle.descriptor.roles
     if asked.name not in roles:
         raise ValueError(
@@ -172,10 +170,10 @@ def extract_of(context: EffectContext) -> ExtractTool:
 def session_of(
     role: str, agent: str, context: EffectContext, steps: Sequence[Mapping[str, object]]
 ) -> str | None:
-    """Return the session in which the agent answered for the role before, if it holds nothing
-    beyond the journal.
+    """Return the session in which the agent last answered for the role, if that session holds
+    nothing beyond the journal.
 
-    An interrupted attempt left more in it, and a fork's source may have continued it.
+    An interrupted attempt may have left more in it, and a fork's source may have continued it.
     """
     if context.attempt > 1 and context.answer is None:
         return None
@@ -194,7 +192,7 @@ def session_of(
 
 
 def role_of(step: Mapping[str, object]) -> object:
-    """Return the role whose agent made a step, failed ones included; None for everything else."""
+    """Return the role whose agent made a step, failed ones included; None for any other step."""
     error = step.get("error")
     return (
         error.get("role")

@@ -1,5 +1,5 @@
 """Turn of a role: its agent is asked within a slot, and the reply or the failure becomes the step's
-outcome. Nothing that it returns or records holds a secret of the agent.
+outcome. No outcome and no record holds a secret of the agent.
 """
 
 from __future__ import annotations
