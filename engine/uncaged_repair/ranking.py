@@ -131,7 +131,13 @@ def queue_of(
                 for score, edit in candidates(source, degrees, facts)
             ]
     return sorted(
-        found, key=lambda one: (-one.score, one.edit.path, one.edit.start, one.edit.after)
+        found,
+        key=lambda candidate: (
+            -candidate.score,
+            candidate.edit.path,
+            candidate.edit.start,
+            candidate.edit.after,
+        ),
     )
 
 

@@ -85,7 +85,7 @@ def run_of(messages: Sequence[Message]) -> RunReport:
 
 def collected_of(message: Message) -> Collected:
     called = [
-        (str(one[0]), _whole(one[1]), str(one[2])) for one in _lists(message.get("called"), 3)
+        (str(row[0]), _whole(row[1]), str(row[2])) for row in _lists(message.get("called"), 3)
     ]
     return Collected(
         tests=tuple(str(name) for name in _list(message.get("tests"))),
@@ -113,15 +113,15 @@ def _result(message: Message) -> TestResult:
         if isinstance(error, list) and len(error) == 2
         else None,
         frames=tuple(
-            Frame(path=str(one[0]), line=_whole(one[1]), function=str(one[2]))
-            for one in _lists(message.get("frames"), 3)
+            Frame(path=str(row[0]), line=_whole(row[1]), function=str(row[2]))
+            for row in _lists(message.get("frames"), 3)
         ),
         lines={path: frozenset(seen) for path, seen in lines.items()}
         if isinstance(lines, dict)
         else {},
         held=tuple(
-            (str(one[0]), _whole(one[1]), str(one[2]), frozenset(map(str, _list(one[3]))))
-            for one in _lists(message.get("locals"), 4)
+            (str(row[0]), _whole(row[1]), str(row[2]), frozenset(map(str, _list(row[3]))))
+            for row in _lists(message.get("locals"), 4)
         ),
         attributes=_attributes(attributes) if isinstance(attributes, dict) else {},
     )
@@ -146,4 +146,4 @@ def _list(value: object) -> list[object]:
 
 
 def _lists(value: object, length: int) -> list[list[object]]:
-    return [one for one in _list(value) if isinstance(one, list) and len(one) == length]
+    return [row for row in _list(value) if isinstance(row, list) and len(row) == length]

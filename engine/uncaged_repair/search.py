@@ -122,8 +122,8 @@ class SearchPass:
     @property
     def best(self) -> PlausiblePatch | None:
         return min(
-            (one for one in self.passing if one.number < self._cutoff),
-            key=lambda one: one.key,
+            (patch for patch in self.passing if patch.number < self._cutoff),
+            key=lambda patch: patch.key,
             default=None,
         )
 

@@ -52,9 +52,12 @@ def find_missing(
     started.
     """
     looked = (
-        replace(one, probe=probe_of(one.use, live=False)) for one in targets(context, directory)
+        replace(target, probe=probe_of(target.use, live=False))
+        for target in targets(context, directory)
     )
-    return ((one, found) for one, found in check_each(looked, context) if found.level == "problem")
+    return (
+        (target, found) for target, found in check_each(looked, context) if found.level == "problem"
+    )
 
 
 def check_all(context: CheckContext, directory: Path) -> Iterator[tuple[CheckTarget, AgentCheck]]:
@@ -70,15 +73,18 @@ def check_each(
     chosen: Iterable[CheckTarget], context: CheckContext
 ) -> Iterator[tuple[CheckTarget, AgentCheck]]:
     """Check each target once; a second name of the same one repeats the result."""
-    tried: dict[str, tuple[str, AgentCheck]] = {}
-    for one in chosen:
-        if one.problem:
-            yield one, AgentCheck(level="problem", text=one.problem, remedy=f"fix {one.where}")
-            continue
-        if one.identity in tried:
-            name, found = tried[one.identity]
+    checked: dict[str, tuple[str, AgentCheck]] = {}
+    for target in chosen:
+        if target.problem:
             yield (
-                one,
+                target,
+                AgentCheck(level="problem", text=target.problem, remedy=f"fix {target.where}"),
+            )
+            continue
+        if target.identity in checked:
+            name, found = checked[target.identity]
+            yield (
+                target,
                 replace(
                     found,
                     text=f"the same as {name}: {found.text}",
@@ -88,9 +94,9 @@ def check_each(
                 ),
             )
             continue
-        found = check_agent(one.probe, one.settings, context, one.where)
-        tried[one.identity] = one.name, found
-        yield one, found
+        found = check_agent(target.probe, target.settings, context, target.where)
+        checked[target.identity] = target.name, found
+        yield target, found
 
 
 def targets(context: CheckContext, directory: Path) -> Iterator[CheckTarget]:

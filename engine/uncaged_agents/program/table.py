@@ -111,7 +111,7 @@ def row_for(settings: Mapping[str, object], kind: str) -> ProgramRow:
     name = check.text(settings, "row", kind=kind)
     row = table().get(name)
     if row is None or row.use != kind:
-        known = ", ".join(one.name for one in table().values() if one.use == kind)
+        known = ", ".join(row.name for row in table().values() if row.use == kind)
         raise UsageError(f"an agent that uses {kind!r} has no row {name!r} (known: {known})")
     return row
 

@@ -35,9 +35,9 @@ def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     for turn, (first, second) in enumerate(combinations(plain, 2)):
         if compatible(site.types(first), site.types(second)):
             yield _swap(site, first, second, "argument swap", 0.8 / (1 + 0.3 * turn))
-    for turn, (one, other) in enumerate(combinations(node.keywords, 2)):
-        if compatible(site.types(one.value), site.types(other.value)):
-            yield _swap(site, one.value, other.value, "argument swap", 0.6 / (1 + 0.3 * turn))
+    for turn, (left, right) in enumerate(combinations(node.keywords, 2)):
+        if compatible(site.types(left.value), site.types(right.value)):
+            yield _swap(site, left.value, right.value, "argument swap", 0.6 / (1 + 0.3 * turn))
     every: list[ast.AST] = [*node.args, *node.keywords]
     for index, argument in enumerate(every if len(every) > 1 else []):
         low, high = site.source.span(argument)

@@ -80,11 +80,9 @@ class ValueFacts:
     errors: tuple[tuple[str, str], ...] = ()
 
 
-def compatible(one: Types, other: Types) -> bool:
-    """Return whether a value of the types *other* can replace one of the types *one*; unknown types
-    can.
-    """
-    left, right = one - {"NoneType"}, other - {"NoneType"}
+def compatible(types: Types, other: Types) -> bool:
+    """Return whether a value of *other* can replace one of *types*; unknown types can."""
+    left, right = types - {"NoneType"}, other - {"NoneType"}
     if not left or not right or left & right:
         return True
     return bool(left & NUMBERS and right & NUMBERS)
@@ -123,8 +121,8 @@ def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts
             return frozenset({"bool"})
         case ast.UnaryOp(operand=operand):
             return types_of(operand, names, facts)
-        case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
-            left, right = types_of(one, names, facts), types_of(other, names, facts)
+        case ast.BinOp(left=first, right=second) | ast.IfExp(body=first, orelse=second):
+            left, right = types_of(first, names, facts), types_of(second, names, facts)
             return left | right if left and right else UNKNOWN
         case ast.Subscript(value=value, slice=ast.Slice()):
             return types_of(value, names, facts)

@@ -64,10 +64,10 @@ def imports(site: EditSite) -> Iterator[SourceEdit]:
         )
         if name in sys.stdlib_module_names and used:
             after = [
-                one
-                for one in body
-                if is_bare_constant(one)
-                or (isinstance(one, ast.ImportFrom) and one.module == "__future__")
+                statement
+                for statement in body
+                if is_bare_constant(statement)
+                or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__")
             ]
             start = (
                 site.source.line_starts[after[-1].end_lineno or 1]
@@ -108,7 +108,7 @@ def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, 
         if container in types
     ]
     for rank, (name, container) in enumerate(growing):
-        for other in (one for one in known if one != name and not _is_unset(site, one)):
+        for other in (other for other in known if other != name and not _is_unset(site, other)):
             for turn, method in enumerate(GROWING[container]):
                 if method != "extend" or known[other] & {"list", "tuple"}:
                     yield f"{name}.{method}({other})", 0.3 / (1 + 0.12 * rank + turn)
@@ -117,8 +117,10 @@ def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, 
 def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
     """Yield assignments of another variable, and steps by one."""
     rank = 0
-    for name in (one for one in known if _is_assigned(site, one)):
-        for other in (one for one in known if one != name and _same_type(known[name], known[one])):
+    for name in (name for name in known if _is_assigned(site, name)):
+        for other in (
+            other for other in known if other != name and _same_type(known[name], known[other])
+        ):
             yield f"{name} = {other}", 0.22 / (1 + 0.1 * rank)
             rank += 1
         if known[name] and may_be_number(known[name]) and "bool" not in known[name]:
@@ -155,7 +157,8 @@ def _guard_clauses(site: EditSite, seen: list[str], looped: bool) -> Iterator[tu
     parameters = [
         name
         for name in seen
-        if site.function is not None and any(one.arg == name for one in site.function.args.args)
+        if site.function is not None
+        and any(argument.arg == name for argument in site.function.args.args)
     ]
     for rank, name in enumerate(parameters[:4]):
         types = site.names[name]
@@ -176,7 +179,7 @@ def _repeated(site: EditSite) -> list[str]:
     if site.function is None:
         return []
     block = block_of(site, site.statement) or []
-    near = {id(one) for one in block}
+    near = {id(statement) for statement in block}
     found = [
         node
         for node in ast.walk(site.function)
@@ -234,8 +237,8 @@ def _is_unset(site: EditSite, name: str) -> bool:
     )
 
 
-def _same_type(one: Types, other: Types) -> bool:
-    return compatible(one, other) and (bool(one & other) or not one or not other)
+def _same_type(left: Types, right: Types) -> bool:
+    return compatible(left, right) and (bool(left & right) or not left or not right)
 
 
 def _enclosing(site: EditSite) -> Iterator[ast.AST]:

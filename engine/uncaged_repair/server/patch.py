@@ -57,8 +57,9 @@ class LiveFunctions:
             if key in self._called or (outer and not living):
                 return "cold"
             if any(
-                _body(one.__code__) != _body(was) or one.__code__.co_freevars != becomes.co_freevars
-                for one in living
+                _body(function.__code__) != _body(was)
+                or function.__code__.co_freevars != becomes.co_freevars
+                for function in living
             ):
                 return "cold"
             planned += [
@@ -80,7 +81,10 @@ def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]
     for was, becomes in zip(_inner(old), _inner(new)):  # noqa: B905 - Python 3.8; equal bodies have equally many
         deeper = _swaps(was, becomes)
         if deeper and was.co_flags & NEW_LOCALS and deeper[0][0] is not was:
-            deeper = [(was, becomes, True), *((one, other, False) for one, other, _ in deeper)]
+            deeper = [
+                (was, becomes, True),
+                *((before, after, False) for before, after, _ in deeper),
+            ]
         found += deeper
     return found
 

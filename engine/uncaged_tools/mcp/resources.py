@@ -29,17 +29,17 @@ MOST_CHARACTERS = 4_000_000
 
 def list_threads(engine: Engine, cursor: str | None) -> ListResourcesResult:
     """Return one page of threads, newest first; the cursor is the last id of the page before."""
-    threads = [one for one in engine.threads() if cursor is None or one.thread_id < cursor]
+    threads = [thread for thread in engine.threads() if cursor is None or thread.thread_id < cursor]
     page = threads[:PAGE]
     resources = [
         Resource(
-            uri=f"{PREFIX}{one.thread_id}",
-            name=one.thread_id,
-            title=f"{one.name or 'a thread'}, {one.status}",
-            description=(one.problem or one.message)[:500],
+            uri=f"{PREFIX}{thread.thread_id}",
+            name=thread.thread_id,
+            title=f"{thread.name or 'a thread'}, {thread.status}",
+            description=(thread.problem or thread.message)[:500],
             mime_type=JSON,
         )
-        for one in page
+        for thread in page
     ]
     return ListResourcesResult(
         resources=resources, next_cursor=page[-1].thread_id if len(threads) > PAGE else None
