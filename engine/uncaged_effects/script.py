@@ -49,7 +49,7 @@ from .scripting.checks import check_text
 from .scripting.network import Network, opened
 from .scripting.places import check_inside, settle
 from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
-from .scripting.refusals import ReportedRefusal, findings
+from .scripting.refusals import ReportedRefusal, reported_refusals
 from .scripting.wish import ScriptBody, Wish, declared, environment_of, output_bytes, whole, wish_of
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
@@ -166,7 +166,7 @@ class Run:
         if context.cancel.requested:
             return Void(word="killed", message="the script was killed", begun=self.has_started)
         answer = self._answer(
-            result, script, tuple(findings(result.refused, network.refused, limits))
+            result, script, tuple(reported_refusals(result.refused, network.refused, limits))
         )
         return Answer(fields={"outcome": secrets.redact(answer, known)})
 

@@ -1,1 +1,1 @@
-"""What the script effect checks, prepares and explains around one run in the sandbox."""
+"""Parts of the script effect: checks of its body and text, paths, programs, network, messages."""

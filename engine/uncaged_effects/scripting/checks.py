@@ -1,7 +1,6 @@
-"""What a script names in its text and its policy does not allow is told before it starts, with line
-and column.
+"""Static checks of a script's text against its policy, with line and column in each message.
 
-These checks are for early, clear answers; what holds a script back for certain is the sandbox.
+They give early, clear refusals; the sandbox enforces the policy.
 """
 
 from __future__ import annotations
@@ -42,7 +41,12 @@ _CMDLET = re.compile(r"(?<![\w$.'\"-])([A-Z][A-Za-z]+-[A-Z][A-Za-z0-9]+)\b")
 
 
 def check_text(language: str, text: str, limits: ScriptLimits) -> None:
-    """Refuse what the text shows; ValueError for a Python script that does not parse."""
+    """Check the text of a script.
+
+    Raises:
+        Refused: it uses a module or cmdlet that the policy does not allow. ValueError: it is no
+            Python.
+    """
     if language == "python":
         check_imports(text, limits.modules)
     elif language == "powershell":
@@ -50,9 +54,7 @@ def check_text(language: str, text: str, limits: ScriptLimits) -> None:
 
 
 def check_imports(text: str, allowed: Sequence[str]) -> None:
-    """A Python script imports the standard library, and of other modules those that the policy
-    names.
-    """
+    """Refuse imports of modules that are neither in the standard library nor in the policy."""
     try:
         tree = ast.parse(text)
     except SyntaxError as exc:
@@ -62,7 +64,7 @@ def check_imports(text: str, allowed: Sequence[str]) -> None:
     except (ValueError, RecursionError, MemoryError) as exc:
         raise ValueError(f"the script cannot be read: {exc}") from exc
     for node, module in sorted(
-        _imports(tree), key=lambda found: (found[0].lineno, found[0].col_offset)
+        _imports(tree), key=lambda entry: (entry[0].lineno, entry[0].col_offset)
     ):
         top = module.partition(".")[0]
         if top not in sys.stdlib_module_names and not any(
@@ -91,9 +93,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
 
 
 def check_cmdlets(text: str, allowed: Sequence[str]) -> None:
-    """A PowerShell script names only cmdlets that the policy lists among its executables, and some
-    never.
-    """
+    """Refuse cmdlets that are not among the policy's executables, and some always."""
     own = {name.lower() for name in re.findall(r"\bfunction\s+([\w-]+)", text, re.IGNORECASE)}
     listed = {name.lower() for name in allowed}
     for number, line in enumerate(text.split("\n"), 1):

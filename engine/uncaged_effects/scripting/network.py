@@ -1,9 +1,8 @@
-"""The network of a script: none, the hosts of its policy, or the machine's own. For hosts, a proxy
-outside is all that it can reach.
+"""Network of a script: none, the hosts of its policy through a proxy, or the machine's own.
 
-The script has a network of its own with nothing in it. A socket that listens there is opened by a
-small process that enters that network,
-and is handed out to the proxy: so nothing of the proxy runs inside, and nothing else leads out.
+For hosts, the script has an empty network namespace. A small process enters it, opens a listening
+socket, and passes it to the proxy outside: no code of the proxy runs inside, and there is no other
+way out.
 """
 
 from __future__ import annotations
@@ -48,11 +47,10 @@ socket.send_fds(socket.socket(fileno=int(sys.argv[3])), [b"x"], [listening.filen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """shared: the script uses the machine's own network. variables: for its environment. enter: to
-    be called with its process 1.
+    """Network of one run. shared: the machine's own. variables: for the script's environment.
+    enter: to be called with the pid of the sandbox's process 1.
 
-    refused: hosts that it was denied, with a sentence about each; complete once the script has
-    ended.
+    refused: denied addresses with a sentence about each; complete once the script has ended.
     """
 
     shared: bool = False
@@ -66,8 +64,8 @@ def opened(limits: ScriptLimits, mechanism: Mechanism) -> Iterator[Network]:
     """Yield the network of one run.
 
     Raises:
-        SandboxUnavailable: hosts alone cannot be allowed here. Refused: the policy names something
-            that is no host.
+        SandboxUnavailable: the mechanism cannot allow hosts alone. Refused: an entry of the policy
+            is no host.
     """
     if limits.host_network or not limits.hosts:
         yield Network(shared=limits.host_network)
@@ -94,9 +92,7 @@ def opened(limits: ScriptLimits, mechanism: Mechanism) -> Iterator[Network]:
 
 
 def listen_inside(pid: int, port: int) -> socket.socket:
-    """Return a socket that listens in the network of another process, a child of ours or of a
-    child.
-    """
+    """Return a listening socket in the network namespace of a descendant process."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         command = [

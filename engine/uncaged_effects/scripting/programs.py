@@ -1,6 +1,4 @@
-"""A command that a policy names is a program of the machine itself where there is one, not a script
-that only finds it.
-"""
+"""Lookup of a policy's commands on the caller's PATH, compiled programs first."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ SHELLS = ("sh", "bash", "dash", "busybox", "ksh", "zsh")
 
 
 def find_interpreter_of(language: str, path: str) -> Path:
-    """Return what runs a script of that language; for Python, where *path* has none, what runs
-    ourselves.
+    """Return the interpreter of a language; for Python without one on *path*, that of this
+    process.
     """
     try:
         return find_binary(INTERPRETERS[language], path)
@@ -31,8 +29,7 @@ def find_interpreter_of(language: str, path: str) -> Path:
 
 
 def find_binary(name: str, path: str) -> Path:
-    """Return the first compiled program of that name on *path*, else the first that can be executed
-    at all.
+    """Return the first compiled program of that name on *path*, else the first executable file.
 
     Version managers put small scripts first, which could start nothing inside a sandbox.
 
@@ -48,8 +45,8 @@ def find_binary(name: str, path: str) -> Path:
 
 
 def twins_of(programs: Iterable[Path]) -> Iterator[Path]:
-    """Yield git's second copy of itself, which it starts for its own work (``git commit`` starts
-    ``git maintenance``): the same bytes.
+    """Yield git's identical copy of itself in its library directory, which it starts itself (``git
+    commit`` starts ``git maintenance``).
     """
     for program in programs:
         for directory in GIT_HELPERS if program.name == "git" else ():
@@ -59,18 +56,18 @@ def twins_of(programs: Iterable[Path]) -> Iterator[Path]:
 
 
 def find_shell(programs: Iterable[Path]) -> Path | None:
-    """Return what ``/bin/sh`` means to a script: the first shell among its programs."""
+    """Return the first shell among a script's programs, its ``/bin/sh``."""
     return next((program for program in programs if program.name in SHELLS), None)
 
 
 def _candidates(name: str, path: str) -> Iterator[Path]:
-    places = (
+    paths = (
         [Path(name)]
         if name.startswith("/")
         else [Path(directory) / name for directory in path.split(":") if directory.startswith("/")]
     )
-    for program in places:
-        if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113 - no error where a directory is closed to us
+    for program in paths:
+        if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113 - no error in an unreadable directory
             yield program
 
 

@@ -1,6 +1,4 @@
-"""Sentences about what a script was refused, each with the line of the policy that would allow it,
-and whether it counts.
-"""
+"""Messages about refused accesses of a script, with the policy line that would allow each."""
 
 from __future__ import annotations
 
@@ -23,26 +21,24 @@ if TYPE_CHECKING:
     from uncaged_bundles.limits import ScriptLimits
 
 NETWORK = "network"
-"""The word of ``tolerate`` for any address."""
+"""Entry of ``tolerate`` that means any address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedRefusal:
-    """What the script's result says about one refusal. counted: the result is no success because of
-    it.
-    """
+    """Refusal in a script's result. counted: it makes the result unsuccessful."""
 
     sentence: str
     counted: bool
 
 
-def findings(
+def reported_refusals(
     refused: Iterable[Refusal], denied: Iterable[tuple[str, str]], limits: ScriptLimits
 ) -> Iterator[ReportedRefusal]:
-    """Yield what there is to say.
+    """Yield the refusals of the sandbox and of the proxy.
 
     Args:
-        denied: by the proxy: an address, and a sentence.
+        denied: address and sentence of each refusal of the proxy.
     """
     for refusal in refused:
         tolerated = any(_means(entry, refusal) for entry in limits.tolerated)
@@ -101,7 +97,7 @@ def _unreached(what: str, limits: ScriptLimits) -> str:
     goal = "a host" if is_name else what
     if limits.hosts:
         return (
-            f"the script tried to reach {goal} past its proxy, which alone leads out; use a program that knows https_proxy, "
+            f"the script tried to reach {goal} past its proxy, the only way out; use a program that knows https_proxy, "
             f"or {declared('network', 'host')}"
         )
     return f"the network is off, and the script tried to reach {goal}; {declared('network', ['the.host.it.needs' if is_name else what])}"

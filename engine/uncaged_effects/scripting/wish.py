@@ -1,6 +1,4 @@
-"""What a bundle asks of the script effect has the right shape, and does not ask for more than its
-policy's numbers allow.
-"""
+"""Body of the ``script`` effect, checked against the limits of the policy."""
 
 from __future__ import annotations
 
@@ -20,14 +18,12 @@ LANGUAGES = ("bash", "python", "powershell")
 DEFAULT_TIMEOUT_S = 60.0
 MAX_OUTPUT_BYTES = 1 << 20
 MAX_WORD_BYTES = 128 << 10
-"""What Linux takes as one argument or variable, its name and the final NUL included."""
+"""Linux's limit of one argument or variable, with its name and the final NUL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A script with its arguments and the time that it has. parameters: by name, as the bundle gave
-    them.
-    """
+    """Script with its arguments and time limit. parameters: values of the body by name."""
 
     language: str
     body: str
@@ -37,17 +33,17 @@ class Wish:
 
 
 def output_bytes(limits: ScriptLimits) -> int:
-    """Return how much of a script's output is kept."""
+    """Return the limit of a script's output."""
     return min(whole(limits.max_bytes) or MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES)
 
 
 def whole(limit: float | None) -> int | None:
-    """Return a limit of a policy, which may have a fraction, as a count of at least one."""
+    """Round a limit of a policy down to a count of at least one."""
     return None if limit is None else max(1, int(limit))
 
 
 def script_text(value: object, path: shapes.Path) -> str:
-    """Return the text of a script, which is not blank and holds no NUL."""
+    """Return the text of a script; refuse a blank one and one with NUL."""
     if "\0" in shapes.filled(value, path):
         raise shapes.ShapeError(path, "holds a NUL character, which no script can")
     return str(value)
@@ -55,7 +51,7 @@ def script_text(value: object, path: shapes.Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptBody:
-    """The body of a ``script`` effect. repeat: the bundle says that a second run does no harm."""
+    """Body of a ``script`` effect. repeat: whether a second run does no harm."""
 
     language: Annotated[str, shapes.one_of(*LANGUAGES)] = "bash"
     body: Annotated[str, script_text]
@@ -66,7 +62,7 @@ class ScriptBody:
 
 
 def wish_of(asked: ScriptBody, limits: ScriptLimits) -> Wish:
-    """Return what is run.
+    """Return the script of a body.
 
     Raises:
         ValueError: an argument fits no command line. Refused: the body asks for more time than the
@@ -95,8 +91,8 @@ def time_limit(asked_s: float | None, allowed_s: float | None) -> float:
 
 
 def environment_of(parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return the variables that carry the parameters: ``PARAM_NAME``; None is left out, what is no
-    text stands as JSON.
+    """Return the parameters as variables ``PARAM_NAME``: text unchanged, None left out, anything
+    else as JSON.
     """
     found: dict[str, str] = {}
     for name, value in parameters.items():
@@ -118,9 +114,7 @@ def variable_of(name: str) -> str:
 
 
 def spelled(value: object) -> str:
-    """Return a value as a word: text as it is, anything else as JSON (``true``, ``2.5``,
-    ``["a"]``).
-    """
+    """Return text unchanged and anything else as JSON (``true``, ``2.5``, ``["a"]``)."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -140,5 +134,5 @@ def check_word(word: str, what: str) -> None:
 
 
 def declared(key: str, example: Any) -> str:
-    """How to declare something, for the end of a refusal."""
+    """Return the end of a refusal: the line of the policy that would allow it."""
     return f'declare it in the policy: "script": {{"{key}": {json.dumps(example, ensure_ascii=False)}}}'
