@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,15 +17,19 @@ from uncaged_bundles.storage.files import (
 )
 
 
-@pytest.fixture
+@contextmanager
 def small_files_only() -> Iterator[None]:
-    """The kernel refuses to let any file grow beyond 1000 bytes."""
+    """Have the kernel refuse to let any file of this process grow beyond 1000 bytes; a report of
+    pytest may be such a file.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -46,12 +51,14 @@ def test_a_reader_keeps_what_it_opened(tmp_path: Path) -> None:
         assert reader.read() == b"old"
 
 
-@pytest.mark.usefixtures("small_files_only")
 def test_a_write_that_fails_leaves_the_old_file_and_no_temporary(tmp_path: Path) -> None:
     """The kernel cuts the write off at 1000 bytes; what was there before is still whole."""
     path = tmp_path / "file"
     write_atomically(path, b"old")
-    with pytest.raises(UncagedError, match=r"cannot write .*file: File too large"):
+    with (
+        small_files_only(),
+        pytest.raises(UncagedError, match=r"cannot write .*file: File too large"),
+    ):
         write_atomically(path, b"x" * 2000)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
