@@ -17,7 +17,8 @@ import pytest
 from testbed.journals import NOW_MS
 from testbed.processes import await_end
 from testbed.roles import request, role_spec
-from uncaged_agents.program.agent import MAX_ARGUMENT_BYTES, ProgramAgent
+from uncaged_agents.program.agent import ProgramAgent
+from uncaged_agents.program.arguments import MAX_ARGUMENT_BYTES
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.ids import new_thread_id
 from uncaged_bundles.rights import Rights

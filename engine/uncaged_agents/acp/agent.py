@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable, UsageError
+from uncaged_bundles.errors import UsageError
 from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import (
     AgentAnswer,
     AgentCheck,
-    AgentKind,
     AgentRequest,
     AgentWaits,
     limits_in,
 )
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import Child, kill_leftovers, start_recorded
-from uncaged_engine.services.sandbox import choose
 
-from ..command import empty_directory, find_program, program_in, split_command
+from ..process_agent import (
+    ProcessAgent,
+    directory_of,
+    find_program,
+    optional_texts,
+    program_in,
+    split_command,
+)
 from ..program.table import ProgramRow, row_for, title_in
-from ..tools.commands import Commands
-from ..tools.place import Place
 from .client import AcpClient
+from .confinement import Confinement
 from .grants import ANSWERS, Grants
 from .loop import LOOP_THREAD
 from .prompt_turn import PermissionNeeded, Prompt, PromptTurn
 from .session import AgentInfo, TurnSettings
-from .terminal import LocalTerminal, SandboxedTerminal, Start, Terminals
+from .terminal import Terminals
 from .transcript import Transcript, one_line
 
-KIND = "acp"
 START_S = 120.0
 """Long, as adapters may be downloaded on first use."""
 LEAVING_S = 2.0
@@ -43,39 +45,23 @@ LEAVING_S = 2.0
 T = TypeVar("T")
 
 
-class AcpAgent(AgentKind):
-    """Settings: row (of the table) or argv (list), arguments (more of them), env, timeoutSeconds,
-    startSeconds, graceSeconds.
+class AcpAgent(ProcessAgent):
+    """Settings: row (of the table) or argv (list), arguments (more of them), startSeconds, and
+    those of all programs.
     """
 
-    name = KIND
-    about = ""
+    name = "acp"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        check.known(
-            settings,
-            "row",
-            "argv",
-            "arguments",
-            "env",
-            "timeoutSeconds",
-            "startSeconds",
-            "graceSeconds",
-            kind=KIND,
-        )
+        super().__init__(settings, "row", "argv", "arguments", "startSeconds")
         if ("row" in settings) == ("argv" in settings):
             raise UsageError(
-                f"an agent that uses {KIND!r} needs one of row (a name of the table) and argv (a list of texts)"
+                f"an agent that uses {self.name!r} needs one of row (a name of the table) and argv (a list of texts)"
             )
-        self._row: ProgramRow | None = row_for(settings, KIND) if "row" in settings else None
-        self._argv = check.texts(settings, "argv", kind=KIND) if "argv" in settings else ()
-        self._more = (
-            check.texts(settings, "arguments", kind=KIND) if "arguments" in settings else ()
-        )
-        self._env = check.variables(settings, "env", kind=KIND)
-        self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=KIND)
-        self._start_s = check.seconds(settings, "startSeconds", START_S, kind=KIND)
-        self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=KIND)
+        self._row: ProgramRow | None = row_for(settings, self.name) if "row" in settings else None
+        self._argv = optional_texts(settings, "argv", self.name) or ()
+        self._more = optional_texts(settings, "arguments", self.name) or ()
+        self._start_s = check.seconds(settings, "startSeconds", START_S, kind=self.name)
 
     @classmethod
     def holds(cls, settings: Mapping[str, object], rights: Rights) -> str:
@@ -95,10 +81,10 @@ class AcpAgent(AgentKind):
     def title(self) -> str:
         return self._row.title if self._row is not None else Path(self._argv[0]).name
 
-    def check(self, request: AgentRequest) -> AgentCheck:
-        return AgentCheck(
-            level="ok", text=f"{self._command({**request.environment, **self._env})[0]} is there"
-        )
+    def command(self, environment: Mapping[str, str]) -> list[str]:
+        if self._row is not None:
+            return self._row.argv(environment.get("PATH", ""), {"more": self._more})
+        return [find_program(self._argv[0], environment), *self._argv[1:]]
 
     def check_live(self, request: AgentRequest) -> AgentCheck:
         """Open a session and ask nothing, unless only an answer tells whether the agent is logged
@@ -144,10 +130,9 @@ class AcpAgent(AgentKind):
         work: Callable[[Child, Confinement, asyncio.Event], Coroutine[Any, Any, T]],
     ) -> T:
         """Start a process, run *work* with it, and end it."""
-        environment = {**request.environment, **self._env}
-        directory = request.worktree or empty_directory(request.scratch)
+        environment, directory = self.environment(request), directory_of(request)
         confinement = Confinement.of(request, directory, environment)
-        argv = self._command(environment)
+        argv = self.command(environment)
         try:
             process = start_recorded(
                 argv,
@@ -157,9 +142,7 @@ class AcpAgent(AgentKind):
                 key=request.key,
             )
         except OSError as exc:
-            raise EnvironmentLacks(
-                f"{self.title} cannot be started: {exc.strerror or exc}", remedy="fix that"
-            ) from exc
+            raise self.start_failure(exc) from exc
         patience_s = 0.0
         try:
             result = LOOP_THREAD.run(
@@ -235,7 +218,7 @@ class AcpAgent(AgentKind):
             terminals=Terminals(confinement.place, confinement.start),
             remark=request.remark,
         )
-        start_s = min(self._start_s, request.timeout_s, self._timeout_s)
+        start_s = min(self._start_s, self.timeout_s(request))
         # a slow agent is also slow to start
         settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)
         return await PromptTurn(process, client, transcript, settings, request.remark).greet(
@@ -250,14 +233,9 @@ class AcpAgent(AgentKind):
             else "log in with its own command",
             authenticate=self._row.authenticate if self._row is not None else None,
             start_s=start_s,
-            timeout_s=min(request.timeout_s, self._timeout_s),
+            timeout_s=self.timeout_s(request),
             grace_s=self._grace_s,
         )
-
-    def _command(self, environment: Mapping[str, str]) -> list[str]:
-        if self._row is not None:
-            return self._row.argv(environment.get("PATH", ""), {"more": self._more})
-        return [find_program(self._argv[0], environment), *self._argv[1:]]
 
 
 def prompt_of(request: AgentRequest, grants: Grants) -> Prompt:
@@ -272,54 +250,3 @@ def prompt_of(request: AgentRequest, grants: Grants) -> Prompt:
         again=request.repair.wording if request.repair is not None else request.prompt,
         session=request.session if isinstance(request.session, str) else None,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confinement:
-    """Bounds of one turn: the directory, the rights, and how terminals are started.
-
-    A role that only reads has its terminals in the sandbox, whatever the policy says: nothing else
-    keeps a command from writing.
-    """
-
-    place: Place
-    rights: Rights
-    writable: bool
-    start: Start
-
-    @classmethod
-    def of(
-        cls, request: AgentRequest, directory: Path, environment: Mapping[str, str]
-    ) -> Confinement:
-        """Raises: EnvironmentLacks: the policy wants terminals in the sandbox, and no sandbox holds
-        here.
-        """
-        place, rights = Place.around(directory), request.rights
-        writable = request.writable or request.worktree is None
-        if writable and not rights.sandbox:
-            return cls(
-                place=place,
-                rights=rights,
-                writable=writable,
-                start=partial(LocalTerminal, environment=environment),
-            )
-        try:
-            if rights.sandbox:
-                choose(request.sandbox, scripts=True)
-        except SandboxUnavailable as exc:
-            raise EnvironmentLacks(str(exc)) from exc
-        commands = Commands(
-            place=place,
-            environment=environment,
-            reads=request.reads,
-            writable=writable,
-            network=rights.network,
-            sandbox=request.sandbox,
-            cancel=request.cancel,
-        )
-        return cls(
-            place=place,
-            rights=rights,
-            writable=writable,
-            start=partial(SandboxedTerminal, commands=commands),
-        )

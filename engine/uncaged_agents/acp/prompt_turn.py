@@ -15,7 +15,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Child, OutputBuffer
 
-from ..command import agent_failure
+from ..process_agent import agent_failure
 from .client import AcpClient
 from .loop import drain, wait_for_exit
 from .session import (

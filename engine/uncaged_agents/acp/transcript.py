@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from ..tools.place import Place
+from ..usage import is_plausible
 from .confine import display_path
 from .permission import ToolCall
 
@@ -17,7 +18,6 @@ MAX_ANSWER_CHARACTERS = 1 << 20
 MAX_LINE_CHARACTERS = 200
 MAX_CALLS = 500
 RECENT_CHUNKS = 50
-MOST = 1e12
 PAUSE_S = 0.1
 """Followers get changes at most this often."""
 
@@ -149,11 +149,6 @@ class Transcript:
             fields["text"] = one_line(lines[-1])
         used = self.usage(None)
         self._progress({**fields, **({"usage": used} if used else {})})
-
-
-def is_plausible(value: object) -> TypeGuard[int | float]:
-    """Return whether a value is a number that can be added up; any other is unknown."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
 
 
 def usage_of(tokens: Usage) -> dict[str, object]:

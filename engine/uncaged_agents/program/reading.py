@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..usage import is_plausible
 from .table import EventRule, ProgramRow
 
 MAX_LINE_BYTES = 16 << 20
 MAX_BYTES = 512 << 20
 MAX_VALUE_CHARACTERS = 1 << 20
-MOST = 1e12
 TEXTS = ("answer", "session", "why", "text", "tool", "file")
 NUMBERS = ("inputTokens", "outputTokens", "cachedTokens", "turns", "cost")
 SHOWN = ("text", "tool", "file")
@@ -141,10 +141,6 @@ def text_of(values: list[Any], *, first: bool) -> str | None:
         .encode("utf-8", "backslashreplace")
         .decode()
     )
-
-
-def is_plausible(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST
 
 
 def parse(line: bytes) -> dict[str, Any] | None:

@@ -23,6 +23,8 @@ from uncaged_models.prompts.extract import Check, Unfit, extract
 from uncaged_models.prompts.prompt import repair_prompt, repair_wording
 from uncaged_models.retries import TRIES, outage, pause_after, report
 
+from ..usage import add_usage
+
 MAX_REPAIRS = 2
 
 Progress = Callable[[Mapping[str, object]], None]
@@ -167,13 +169,3 @@ def with_usage_before(progress: Progress, before: Mapping[str, object]) -> Progr
         progress(fields)
 
     return report_total
-
-
-def add_usage(total: dict[str, object], more: Mapping[str, object]) -> None:
-    """Add numbers by name; of any other value keep the last."""
-    for name, value in more.items():
-        before = total.get(name)
-        if isinstance(value, int | float) and isinstance(before, int | float):
-            total[name] = before + value
-        else:
-            total[name] = value

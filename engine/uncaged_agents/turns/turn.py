@@ -19,10 +19,11 @@ from uncaged_models.prompts.extract import checker
 
 from ..kinds import factory_of
 from ..slots import AgentSlot, SlotCancelled, slots_directory
+from ..usage import add_usage
 from ..workspace import Workspace
 from .binding import AgentBinding
 from .claims import Claims
-from .dialogue import RoleReply, add_usage, ask_until_usable
+from .dialogue import RoleReply, ask_until_usable
 from .request import RoleCall, agent_request, is_part
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from testbed.roles import SCHEMA, request
-from uncaged_agents.turns.dialogue import RoleReply, add_usage, ask_until_usable
+from uncaged_agents.turns.dialogue import RoleReply, ask_until_usable
+from uncaged_agents.usage import add_usage
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, AgentRequest
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.prompts.extract import checker
