@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from uncaged_bundles.storage.files import write_atomically
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
@@ -119,10 +121,7 @@ class Conversation:
             ],
         }
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        half = path.with_suffix(".half")
-        half.touch(mode=0o600)
-        half.write_text(json.dumps(redact(data)), "utf-8")
-        half.replace(path)
+        write_atomically(path, json.dumps(redact(data)).encode())
 
     @classmethod
     def load(cls, path: Path) -> Conversation | None:

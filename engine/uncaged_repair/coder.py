@@ -4,11 +4,13 @@ whole suite is written.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from uncaged_bundles.storage.files import new_file
 from uncaged_engine.services.git import Git
 
 from .answers import answer, list_names, plural
@@ -228,8 +230,8 @@ def _primaries(baseline: Baseline, group: Sequence[str]) -> list[str]:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file by one rename, so that a crash leaves the old one or the new one."""
-    half = path.with_name(f".{path.name}.uncaged-half")
-    half.write_bytes(data)
-    half.chmod(path.stat().st_mode & 0o7777)
-    half.replace(path)
+    """Replace a file atomically; it keeps its mode."""
+    mode = path.stat().st_mode & 0o7777
+    with new_file(path, data) as new:
+        os.fchmod(new.handle, mode)
+        new.publish()

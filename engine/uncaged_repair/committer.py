@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from uncaged_engine.services.git import IDENTITY, Git, GitError
+from uncaged_engine.services.git import Git, GitError
 from uncaged_engine.services.processes import named_in
 
 from .answers import FIRST_LINE, answer, list_names
@@ -49,7 +49,7 @@ def commit(task: Task, progress: Progress) -> str:
             "--cleanup=verbatim",
             "--file=-",
             stdin=text.encode("utf-8", "replace"),
-            more=_identity(top),
+            more=top.identity(),
         )
         sha = top.line("rev-parse", "HEAD")
     except GitError as exc:
@@ -115,11 +115,3 @@ def _stray_link(git: Git, path: str) -> bool:
     """
     place = git.directory / path
     return place.is_symlink() and place.readlink().is_absolute()
-
-
-def _identity(git: Git) -> dict[str, str]:
-    """Return this program's name and mail address, if the person has set none."""
-    name, mail = (
-        git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email")
-    )
-    return {} if name.strip() and mail.strip() else dict(IDENTITY)

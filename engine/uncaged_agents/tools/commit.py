@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uncaged_engine.services.git import IDENTITY, Git, GitError
+from uncaged_engine.services.git import Git, GitError
 
 from .place import Place, ToolError
 
@@ -38,7 +38,7 @@ def commit(place: Place, environment: Mapping[str, str], arguments: Mapping[str,
             "--cleanup=strip",
             "--file=-",
             stdin=message.encode("utf-8", "replace"),
-            more=_identity(git),
+            more=git.identity(),
         )
         sha = git.line("rev-parse", "HEAD")
         names = git.line("diff-tree", "--no-commit-id", "--name-status", "-r", sha).splitlines()
@@ -61,11 +61,3 @@ def _chosen(place: Place, paths: Sequence[str] | None) -> list[str]:
     if any(path == ".." or path.startswith("../") for path in chosen):
         raise ToolError(f"{paths} lead out of the working tree")
     return ["--", *(f":(top,literal){path}" for path in chosen)]
-
-
-def _identity(git: Git) -> dict[str, str]:
-    """Return ours where the person has set none."""
-    name, mail = (
-        git.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email")
-    )
-    return {} if name.strip() and mail.strip() else dict(IDENTITY)

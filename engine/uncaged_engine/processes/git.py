@@ -102,6 +102,15 @@ class Git:
         """Run one command and return its output without the line feed at the end."""
         return self.run(*arguments).decode("utf-8", "surrogateescape").removesuffix("\n")
 
+    def identity(self) -> Mapping[str, str]:
+        """Return variables with the engine's name and mail address; none if the person has set both
+        of their own.
+        """
+        settings = (
+            self.run("config", "--get", key, accept=(0, 1)) for key in ("user.name", "user.email")
+        )
+        return {} if all(value.strip() for value in settings) else IDENTITY
+
     def speak(
         self,
         *arguments: str,
