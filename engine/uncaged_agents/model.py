@@ -21,8 +21,8 @@ from uncaged_models.loop import MAX_TURNS, LoopLimits, NoTools, Progress, ToolLo
 from uncaged_models.retries import ConversationCancelled
 
 from .tools.commands import Commands
-from .tools.place import Place
 from .tools.toolbox import Toolbox
+from .tools.working_directory import WorkingDirectory
 
 WORKING = """\
 You work on your own, in a git working tree: nobody answers questions or confirms anything before you are done. Use the tools to look, to
@@ -111,7 +111,7 @@ def toolbox(request: AgentRequest) -> Tools:
     sets: list[Tools] = [found for found in (request.flows, request.extract) if found is not None]
     if request.worktree is not None:
         commands = Commands(
-            place=Place.around(request.worktree),
+            workdir=WorkingDirectory.around(request.worktree),
             environment=request.environment,
             reads=request.reads,
             writable=request.writable,

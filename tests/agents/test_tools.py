@@ -15,8 +15,8 @@ import pytest
 from testbed.repositories import git, make_repository
 from testbed.talks import Clock
 from uncaged_agents.tools.commands import Commands, hand_over, program_places
-from uncaged_agents.tools.place import Place, ToolError
 from uncaged_agents.tools.toolbox import Toolbox
+from uncaged_agents.tools.working_directory import ToolError, WorkingDirectory
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.door.effects import Cancel
 from uncaged_models.conversation import ToolResult, ToolUse
@@ -43,7 +43,7 @@ def box(
     tree: Path, rights: Rights = ALL_TOOLS, cancel: Cancel | None = None, **more: Any
 ) -> Toolbox:
     usual: dict[str, Any] = {
-        "place": Place.around(tree),
+        "place": WorkingDirectory.around(tree),
         "environment": {"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
         "reads": (),
         "writable": True,
@@ -194,7 +194,7 @@ def test_a_subdirectory_sees_the_whole_worktree(tree: Path) -> None:
     """A person who started in a subdirectory works there; the rest of the repository is within
     reach, what is beyond is not.
     """
-    place = Place.around(tree / "src")
+    place = WorkingDirectory.around(tree / "src")
     assert place.read("../README.md") == "read me\n"
     with pytest.raises(ToolError):
         place.read("../../secret")

@@ -162,15 +162,15 @@ class AcpAgent(ProcessAgent):
         confinement: Confinement,
         stopped: asyncio.Event,
     ) -> AgentAnswer:
-        transcript = Transcript(confinement.place, request.progress, request.remark)
-        terminals = Terminals(confinement.place, confinement.start)
+        transcript = Transcript(confinement.workdir, request.progress, request.remark)
+        terminals = Terminals(confinement.workdir, confinement.start)
         grants = (
             Grants.of(request.scratch, request.key, request.reply)
             if confinement.rights.ask
             else Grants()
         )
         client = AcpClient(
-            place=confinement.place,
+            workdir=confinement.workdir,
             rights=confinement.rights,
             writable=confinement.writable,
             grants=grants,
@@ -187,7 +187,7 @@ class AcpAgent(ProcessAgent):
                 request.remark,
             )
             return await turn.answer(
-                prompt_of(request, grants), str(confinement.place.here), stopped
+                prompt_of(request, grants), str(confinement.workdir.here), stopped
             )
         except PermissionNeeded as exc:
             asked = client.wanted or grants
@@ -208,21 +208,21 @@ class AcpAgent(ProcessAgent):
         confinement: Confinement,
         stopped: asyncio.Event,
     ) -> AgentInfo:
-        transcript = Transcript(confinement.place, request.progress, request.remark)
+        transcript = Transcript(confinement.workdir, request.progress, request.remark)
         client = AcpClient(
-            place=confinement.place,
+            workdir=confinement.workdir,
             rights=confinement.rights,
             writable=confinement.writable,
             grants=Grants(),
             transcript=transcript,
-            terminals=Terminals(confinement.place, confinement.start),
+            terminals=Terminals(confinement.workdir, confinement.start),
             remark=request.remark,
         )
         start_s = min(self._start_s, self.timeout_s(request))
         # a slow agent is also slow to start
         settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)
         return await PromptTurn(process, client, transcript, settings, request.remark).greet(
-            str(confinement.place.here), stopped
+            str(confinement.workdir.here), stopped
         )
 
     def _turn_settings(self, request: AgentRequest, start_s: float) -> TurnSettings:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.rights import Rights
 
-from ..tools.place import Place, ToolError
-from .confine import read_part
+from ..tools.working_directory import ToolError, WorkingDirectory
 from .grants import Grants
+from .paths import read_part
 from .permission import ToolCall, option_for, outside, refusal, withheld
 from .terminal import Terminals, output_text, signal_name
 from .transcript import Transcript
@@ -37,7 +37,7 @@ class AcpClient:
     def __init__(
         self,
         *,
-        place: Place,
+        workdir: WorkingDirectory,
         rights: Rights,
         writable: bool,
         grants: Grants,
@@ -51,7 +51,7 @@ class AcpClient:
         self.wanted: Grants | None = None
         """The permission that a person has to give before the turn can continue."""
         self.asking = asyncio.Event()
-        self._place = place
+        self._workdir = workdir
         self._rights = rights
         self._writable = writable
         self._transcript = transcript
@@ -99,11 +99,11 @@ class AcpClient:
             asked.tool_call_id, asked.model_dump(by_alias=True, exclude_none=True)
         )
         why = refusal(
-            self._rights, self._place, call, writable=self._writable, granted=self._grants.granted
+            self._rights, self._workdir, call, writable=self._writable, granted=self._grants.granted
         )
         unknown = [
             path
-            for path in outside(self._place, call)
+            for path in outside(self._workdir, call)
             if path not in self._grants.granted + self._grants.denied
         ]
         if (
@@ -125,13 +125,13 @@ class AcpClient:
         self._allowed("read")
         return {
             "content": await asyncio.to_thread(
-                read_part, self._place, request.path, request.line, request.limit
+                read_part, self._workdir, request.path, request.line, request.limit
             )
         }
 
     async def _write(self, request: WriteTextFileRequest) -> Mapping[str, object]:
         self._allowed("edit")
-        await asyncio.to_thread(self._place.write, request.path, request.content)
+        await asyncio.to_thread(self._workdir.write, request.path, request.content)
         return {}
 
     async def _create(self, request: CreateTerminalRequest) -> Mapping[str, object]:
@@ -162,7 +162,7 @@ class AcpClient:
         return {}
 
     def _allowed(self, kind: str) -> None:
-        why = refusal(self._rights, self._place, ToolCall(kind=kind), writable=self._writable)
+        why = refusal(self._rights, self._workdir, ToolCall(kind=kind), writable=self._writable)
         if why is not None:
             raise ToolError(why)
 

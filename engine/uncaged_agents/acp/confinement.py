@@ -13,7 +13,7 @@ from uncaged_engine.door.agents import AgentRequest
 from uncaged_engine.services.sandbox import choose
 
 from ..tools.commands import Commands
-from ..tools.place import Place
+from ..tools.working_directory import WorkingDirectory
 from .terminal import LocalTerminal, SandboxedTerminal, Start
 
 
@@ -25,7 +25,7 @@ class Confinement:
     keeps a command from writing.
     """
 
-    place: Place
+    workdir: WorkingDirectory
     rights: Rights
     writable: bool
     start: Start
@@ -37,11 +37,11 @@ class Confinement:
         """Raises: EnvironmentLacks: the policy wants terminals in the sandbox, and no sandbox holds
         here.
         """
-        place, rights = Place.around(directory), request.rights
+        workdir, rights = WorkingDirectory.around(directory), request.rights
         writable = request.writable or request.worktree is None
         if writable and not rights.sandbox:
             return cls(
-                place=place,
+                workdir=workdir,
                 rights=rights,
                 writable=writable,
                 start=partial(LocalTerminal, environment=environment),
@@ -52,7 +52,7 @@ class Confinement:
         except SandboxUnavailable as exc:
             raise EnvironmentLacks(str(exc)) from exc
         commands = Commands(
-            place=place,
+            workdir=workdir,
             environment=environment,
             reads=request.reads,
             writable=writable,
@@ -61,7 +61,7 @@ class Confinement:
             cancel=request.cancel,
         )
         return cls(
-            place=place,
+            workdir=workdir,
             rights=rights,
             writable=writable,
             start=partial(SandboxedTerminal, commands=commands),

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.rights import TOOLS, Rights
 
-from ..tools.place import Place
-from .confine import path_refusal
+from ..tools.working_directory import WorkingDirectory
+from .paths import path_refusal
 
 if TYPE_CHECKING:
     from acp.schema import PermissionOption
@@ -85,7 +85,12 @@ def paths_of(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 def refusal(
-    rights: Rights, place: Place, call: ToolCall, *, writable: bool, granted: Collection[str] = ()
+    rights: Rights,
+    workdir: WorkingDirectory,
+    call: ToolCall,
+    *,
+    writable: bool,
+    granted: Collection[str] = (),
 ) -> str | None:
     """Return why a tool call is refused, in words for the log; None if it is allowed.
 
@@ -98,7 +103,7 @@ def refusal(
         why
         if why is not None
         else next(
-            (path_refusal(place, path) for path in outside(place, call) if path not in granted),
+            (path_refusal(workdir, path) for path in outside(workdir, call) if path not in granted),
             None,
         )
     )
@@ -120,9 +125,9 @@ def withheld(rights: Rights, call: ToolCall, *, writable: bool) -> str | None:
     return None
 
 
-def outside(place: Place, call: ToolCall) -> tuple[str, ...]:
+def outside(workdir: WorkingDirectory, call: ToolCall) -> tuple[str, ...]:
     """Return the paths of a call that need a permission."""
-    return tuple(path for path in call.paths if path_refusal(place, path) is not None)
+    return tuple(path for path in call.paths if path_refusal(workdir, path) is not None)
 
 
 def option_for(options: Sequence[PermissionOption], *, allow: bool) -> str | None:

@@ -19,7 +19,7 @@ from uncaged_engine.door.effects import Cancel
 from uncaged_engine.services.processes import Child, OutputBuffer
 
 from ..tools.commands import Commands
-from ..tools.place import Place, ToolError
+from ..tools.working_directory import ToolError, WorkingDirectory
 from .loop import drain, wait_for_exit
 
 MAX_TERMINALS = 32
@@ -51,8 +51,8 @@ Start = Callable[[Sequence[str], Path, Mapping[str, str], OutputBuffer], Termina
 class Terminals:
     """Terminals of one turn."""
 
-    def __init__(self, place: Place, start: Start) -> None:
-        self._place = place
+    def __init__(self, workdir: WorkingDirectory, start: Start) -> None:
+        self._workdir = workdir
         self._start = start
         self._numbers = count(1)
         self._terminals: dict[str, Terminal] = {}
@@ -76,7 +76,7 @@ class Terminals:
         for name, value in variables.items():
             if not name or "=" in name or "\0" in name + value:
                 raise ToolError(f"{name!r} is not a variable's name")
-        where = self._place.here if directory is None else self._place.resolve(directory)
+        where = self._workdir.here if directory is None else self._workdir.resolve(directory)
         argv = [command, *arguments] if arguments else ["/bin/sh", "-c", command]
         output = OutputBuffer(
             max_bytes=MAX_OUTPUT_BYTES

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..tools.place import Place
+from ..tools.working_directory import WorkingDirectory
 from ..usage import is_plausible
-from .confine import display_path
+from .paths import display_path
 from .permission import ToolCall
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class Transcript:
 
     def __init__(
         self,
-        place: Place,
+        workdir: WorkingDirectory,
         progress: Callable[[Mapping[str, object]], None],
         remark: Callable[[str], None],
     ) -> None:
         self.on_overflow: Callable[[str], None] = lambda _problem: None
         """Called when the answer exceeds its limit."""
-        self._place = place
+        self._workdir = workdir
         self._progress = progress
         self._remark = remark
         self._segments: list[list[str]] = [[]]
@@ -82,7 +82,7 @@ class Transcript:
             self._remark(f"{call.kind}: {call.title}")
         names = {
             "tool": call.title,
-            "file": display_path(self._place, call.paths[-1]) if call.paths else "",
+            "file": display_path(self._workdir, call.paths[-1]) if call.paths else "",
         }
         self._shown.update({name: one_line(text) for name, text in names.items() if text})
         return call

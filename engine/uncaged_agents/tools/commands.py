@@ -27,7 +27,7 @@ from uncaged_engine.services.sandbox import (
     scratch_user,
 )
 
-from .place import Place, ToolError
+from .working_directory import ToolError, WorkingDirectory
 
 MEMORY_BYTES = 6 << 30
 PROCESSES = 256
@@ -59,7 +59,7 @@ class Commands:
     commands may change the worktree.
     """
 
-    place: Place
+    workdir: WorkingDirectory
     environment: Mapping[str, str]
     reads: tuple[Path, ...]
     writable: bool
@@ -73,7 +73,7 @@ class Commands:
         Raises:
             ToolError: there is no such program. EnvironmentLacks: no sandbox holds here.
         """
-        top = self.place.top
+        top = self.workdir.top
         git = git_directories(top)
         environment = {
             name: value for name, value in self.environment.items() if name not in LEFT_OUT
@@ -99,7 +99,7 @@ class Commands:
                     argv,
                     bounds,
                     mechanism=choose(self.sandbox, scripts=True),
-                    cwd=cwd or self.place.here,
+                    cwd=cwd or self.workdir.here,
                     environment={**environment, **GIT},
                     user=user,
                     stop=self.cancel.on_request,

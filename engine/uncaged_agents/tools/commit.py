@@ -10,23 +10,25 @@ from typing import Any
 
 from uncaged_engine.services.git import Git, GitError
 
-from .place import Place, ToolError
+from .working_directory import ToolError, WorkingDirectory
 
 SHOWN_PATHS = 50
 
 
-def commit(place: Place, environment: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
+def commit(
+    workdir: WorkingDirectory, environment: Mapping[str, str], arguments: Mapping[str, Any]
+) -> str:
     """Stage the named paths, or all changes, and commit them once."""
     message, paths = arguments["message"], arguments.get("paths")
     if not message.strip():
         raise ToolError("message is empty")
-    git = Git(directory=place.top, environment=environment)
+    git = Git(directory=workdir.top, environment=environment)
     try:
         branch = git.line("branch", "--show-current")
         if not branch:
             raise ToolError("the worktree is on no branch")
         git.run("reset", "--quiet")
-        git.run("add", "--all", *_chosen(place, paths))
+        git.run("add", "--all", *_chosen(workdir, paths))
         if not git.run("diff", "--cached", "--name-only", "-z"):
             raise ToolError(
                 "there is nothing to commit: "
@@ -53,11 +55,11 @@ def commit(place: Place, environment: Mapping[str, str], arguments: Mapping[str,
     return "\n".join(lines)
 
 
-def _chosen(place: Place, paths: Sequence[str] | None) -> list[str]:
+def _chosen(workdir: WorkingDirectory, paths: Sequence[str] | None) -> list[str]:
     if not paths:
         return []
     # a link itself, not what it names
-    chosen = [os.path.relpath(os.path.normpath(place.here / path), place.top) for path in paths]
+    chosen = [os.path.relpath(os.path.normpath(workdir.here / path), workdir.top) for path in paths]
     if any(path == ".." or path.startswith("../") for path in chosen):
         raise ToolError(f"{paths} lead out of the working tree")
     return ["--", *(f":(top,literal){path}" for path in chosen)]

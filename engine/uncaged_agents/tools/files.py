@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .place import Place, ToolError
+from .working_directory import ToolError, WorkingDirectory
 
 MAX_ENTRIES = 1000
 MAX_LINES = 2000
@@ -30,9 +30,9 @@ CLOSED = frozenset(
 """Directories that are named in a listing, but not opened by it."""
 
 
-def list_directory(place: Place, arguments: Mapping[str, Any]) -> str:
+def list_directory(workdir: WorkingDirectory, arguments: Mapping[str, Any]) -> str:
     name, depth = arguments.get("path", "."), arguments.get("depth", 2)
-    directory = place.resolve(name)
+    directory = workdir.resolve(name)
     if not directory.is_dir():
         raise ToolError(f"there is no directory {name!r}")
     entries: list[str] = []
@@ -64,9 +64,9 @@ def walk(directory: Path, depth: int, indent: str = "") -> Iterator[str]:
             yield f"{indent}{entry.name}"
 
 
-def read_file(place: Place, arguments: Mapping[str, Any]) -> str:
+def read_file(workdir: WorkingDirectory, arguments: Mapping[str, Any]) -> str:
     """Return the text, after a note if it is only a part of the file."""
-    text = place.read(arguments["path"])
+    text = workdir.read(arguments["path"])
     lines = text.splitlines(keepends=True)
     first = arguments.get("offset", 1)
     count = min(arguments.get("limit", MAX_LINES), MAX_LINES)
@@ -81,9 +81,9 @@ def read_file(place: Place, arguments: Mapping[str, Any]) -> str:
     return f"[lines {first} to {first + len(chosen) - 1} of {len(lines)}]\n{part}"
 
 
-def edit_file(place: Place, arguments: Mapping[str, Any]) -> str:
+def edit_file(workdir: WorkingDirectory, arguments: Mapping[str, Any]) -> str:
     name, old, new = arguments["path"], arguments["old"], arguments["new"]
-    text = place.read(name)
+    text = workdir.read(name)
     # models write line feeds alone, whatever the file has
     if old not in text and "\r\n" in text and "\r\n" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
@@ -100,12 +100,12 @@ def edit_file(place: Place, arguments: Mapping[str, Any]) -> str:
         )
     if old == new:
         raise ToolError("old and new are the same")
-    place.write(name, text.replace(old, new))
+    workdir.write(name, text.replace(old, new))
     return f"{name}: {times} {'passage' if times == 1 else 'passages'} replaced"
 
 
-def write_file(place: Place, arguments: Mapping[str, Any]) -> str:
+def write_file(workdir: WorkingDirectory, arguments: Mapping[str, Any]) -> str:
     name, text = arguments["path"], arguments["text"]
-    existed = place.resolve(name).exists()
-    place.write(name, text)
+    existed = workdir.resolve(name).exists()
+    workdir.write(name, text)
     return f"{name} {'replaced' if existed else 'made'}, {len(text.splitlines())} lines"

@@ -16,7 +16,7 @@ from uncaged_models.prompts.history import cut
 from . import files
 from .commands import Commands
 from .commit import commit
-from .place import ToolError
+from .working_directory import ToolError
 
 MAX_RESULT_CHARACTERS = 60_000
 COMMAND_S = 120
@@ -129,16 +129,16 @@ class Toolbox:
 
     def __init__(self, commands: Commands, rights: Rights) -> None:
         self._commands = commands
-        self._place = commands.place
+        self._workdir = commands.workdir
         self._left_s = float("inf")
         self._functions: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-            "list": lambda arguments: files.list_directory(self._place, arguments),
-            "read": lambda arguments: files.read_file(self._place, arguments),
+            "list": lambda arguments: files.list_directory(self._workdir, arguments),
+            "read": lambda arguments: files.read_file(self._workdir, arguments),
             "search": self._search,
-            "edit": lambda arguments: files.edit_file(self._place, arguments),
-            "write": lambda arguments: files.write_file(self._place, arguments),
+            "edit": lambda arguments: files.edit_file(self._workdir, arguments),
+            "write": lambda arguments: files.write_file(self._workdir, arguments),
             "run": self._run,
-            "commit": lambda arguments: commit(self._place, commands.environment, arguments),
+            "commit": lambda arguments: commit(self._workdir, commands.environment, arguments),
         }
         self.described: tuple[ToolDescription, ...] = tuple(
             TOOLS[name] for name in rights.usable(writable=commands.writable)
@@ -203,7 +203,7 @@ class Toolbox:
 
     def _search(self, arguments: Mapping[str, Any]) -> str:
         """Search with grep in the sandbox, where a pattern that takes for ever can be ended."""
-        where = self._place.resolve(arguments.get("path", "."))
+        where = self._workdir.resolve(arguments.get("path", "."))
         flags = ["--ignore-case"] if arguments.get("ignoreCase") else []
         chosen = [f"--include={arguments['files']}"] if "files" in arguments else []
         closed = [f"--exclude-dir={name}" for name in sorted(files.CLOSED)]
@@ -220,7 +220,7 @@ class Toolbox:
             "-e",
             arguments["pattern"],
             "--",
-            self._place.name(where),
+            self._workdir.name(where),
         ]
         done = self._commands.run(argv, timeout_s=min(SEARCH_S, max(self._left_s, 0.0)))
         if done.exit_code not in (0, 1) and not done.stdout:

@@ -111,13 +111,13 @@ class Claims:
         if value is not True or command is None:
             return None
         from ..tools.commands import Commands
-        from ..tools.place import Place, ToolError
+        from ..tools.working_directory import ToolError, WorkingDirectory
 
         request = self.request
         request.progress({"text": f"checking the claim that the tests pass: {command}"})
         with copied(workspace.tree, request.scratch / "claim") as copy:
             commands = Commands(
-                place=Place(top=copy, here=copy / workspace.subdirectory),
+                workdir=WorkingDirectory(top=copy, here=copy / workspace.subdirectory),
                 environment=request.environment,
                 reads=request.reads,
                 writable=True,

@@ -1,5 +1,5 @@
-"""Paths that a model names, resolved inside the worktree through dots and links; any other is
-refused.
+"""Working directory of a model or an agent: its paths are resolved inside the worktree through dots
+and links, and any other is refused.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Directory of the tools. top: the worktree, without links in its own path. here: where
-    relative paths start, inside of it.
+class WorkingDirectory:
+    """Working directory. top: the worktree, with links in its own path resolved. here: where
+    relative paths start, in the worktree.
     """
 
     top: Path
     here: Path
 
     @classmethod
-    def around(cls, directory: Path) -> Place:
-        """Return the worktree around *directory*; without git it is the directory itself."""
+    def around(cls, directory: Path) -> WorkingDirectory:
+        """Return the working directory *directory* in its worktree; without git that is the
+        directory itself.
+        """
         here = Path(os.path.realpath(directory))
         return cls(
             top=next(
@@ -94,8 +96,8 @@ class Place:
             raise ToolError(f"{name!r} is not UTF-8 text (byte {exc.start})") from exc
 
     def write(self, name: str, text: str) -> Path:
-        """Replace or make a regular file, with the directories above it; a file that exists keeps
-        its mode.
+        """Write a regular file, with the directories above it. A file that exists keeps its
+        mode.
         """
         path = self.resolve(name)
         try:
