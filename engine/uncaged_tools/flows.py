@@ -26,6 +26,17 @@ from uncaged_engine.services.registry import KNOWN
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, Event, RunOptions
 
+__all__ = [
+    "FORMATS",
+    "FlowResult",
+    "FlowTool",
+    "Format",
+    "call",
+    "tool_document",
+    "tools",
+    "wait",
+]
+
 LONGEST_NAME = 64
 PROMPT = "prompt"
 Format = Literal["anthropic", "openai", "mcp"]
