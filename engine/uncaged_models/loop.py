@@ -234,7 +234,7 @@ class ToolLoop:
             if self._cancel.requested or self._connection.is_over:
                 raise ConversationCancelled
             self._progress({**self._tools.shown(call), "usage": self.meter.document()})
-            cut_off = reply.stop == "length" and call is reply.calls[-1] and not _whole(call)
+            cut_off = reply.stop == "length" and call is reply.calls[-1] and not _is_whole(call)
             if any(result.final for result in results):
                 results.append(ToolResult(call=call.id, text=NOT_BEGUN, failed=True))
             elif cut_off:
@@ -305,7 +305,7 @@ class ReplyReporter:
         return tokens
 
 
-def _whole(call: ToolUse) -> bool:
+def _is_whole(call: ToolUse) -> bool:
     try:
         call.parsed()
     except ValueError:

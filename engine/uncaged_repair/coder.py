@@ -97,7 +97,7 @@ class Coder:
                     self._apply(harness.project.top, found)
                     self._left = tuple(name for name in self._left if name not in found.fixed)
                     return True
-                if self._budget.spent is not None:
+                if self._budget.exhausted is not None:
                     break
         return False
 
@@ -118,14 +118,14 @@ class Coder:
             goal = Goal(
                 primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded
             )
-            found = search(harness.crew(), queue, goal, part, self._report)
-            if found is not None or part.spent is not None:
+            found = search(harness.all_hosts(), queue, goal, part, self._report)
+            if found is not None or part.exhausted is not None:
                 break
-        self._budget.pay(part)
+        self._budget.add(part)
         if found is None:
             end = (
-                f"{part.spent} were used up"
-                if part.spent is not None
+                f"{part.exhausted} were used up"
+                if part.exhausted is not None
                 else f"all {len(queue)} were tried"
             )
             self._notes.append(

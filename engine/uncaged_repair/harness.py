@@ -145,7 +145,7 @@ class Harness:
             baseline = self._measure(self.host.collect(COLLECT_S))
         return baseline
 
-    def crew(self) -> list[Host]:
+    def all_hosts(self) -> list[Host]:
         """Return all hosts, one for each core that may be used, ready to run candidates."""
         if self._copies is not None and len(self.hosts) == 1 and not self._copies.large():
             while len(self.hosts) < min(MAX_HOSTS, len(os.sched_getaffinity(0))):

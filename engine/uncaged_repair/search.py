@@ -38,7 +38,7 @@ class Budget:
     tried: int = 0
 
     @property
-    def spent(self) -> str | None:
+    def exhausted(self) -> str | None:
         """Return the limit that is reached, in words; None if there is none."""
         if self.used_cpu_s >= self.cpu_s:
             return f"{self.cpu_s:.0f} s of processor time"
@@ -54,13 +54,13 @@ class Budget:
         )
         return Budget(cpu_s=cpu_s, candidates=candidates, until=self.until, clock=self.clock)
 
-    def beyond(self, cpu_s: float) -> Budget:
+    def extended(self, cpu_s: float) -> Budget:
         """Return a small new budget for work after this one has ended."""
         return Budget(
             cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s, clock=self.clock
         )
 
-    def pay(self, part: Budget) -> None:
+    def add(self, part: Budget) -> None:
         """Add what *part* has used."""
         self.used_cpu_s += part.used_cpu_s
         self.tried += part.tried
@@ -78,7 +78,7 @@ def search(
     """
     first = SearchPass(hosts, queue, PatchValidator(goal, least_cpu_s=LEAST_CPU_S), budget)
     first.run(progress)
-    if first.best is None and first.slow and budget.spent is None:
+    if first.best is None and first.slow and budget.exhausted is None:
         again = [queue[number] for number in sorted(first.slow)]  # perhaps correct, but slow
         second = SearchPass(
             hosts, again, PatchValidator(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget
@@ -92,7 +92,7 @@ def search(
             hosts,
             partly,
             PatchValidator(goal, least_cpu_s=LEAST_CPU_S, partly=True),
-            budget.beyond(PARTLY_CPU_S),
+            budget.extended(PARTLY_CPU_S),
         )
         third.run(progress)
         return third.best
@@ -140,7 +140,7 @@ class SearchPass:
         while True:
             with self._lock:
                 number = self._next
-                if number >= self._cutoff or self._budget.spent is not None:
+                if number >= self._cutoff or self._budget.exhausted is not None:
                     return
                 self._next += 1
             validation = self._validator.validate(host, number, self._queue[number])

@@ -259,7 +259,7 @@ def test_a_budget_ends_the_search_and_says_which(paid: Budget, tried: int, word:
         is None
     )
     assert paid.tried == tried
-    assert word in str(paid.spent)
+    assert word in str(paid.exhausted)
 
 
 def test_text_that_is_no_python_is_not_run_and_not_counted() -> None:

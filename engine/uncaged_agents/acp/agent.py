@@ -95,7 +95,7 @@ class AcpAgent(ProcessAgent):
             return AgentCheck(
                 level="ok", text=f"{self.title} answered", usage=answer.usage or {}, asked=True
             )
-        info = self.greet(request)
+        info = self.handshake(request)
         return AgentCheck(
             level="ok",
             text=f"{self.title}{f' ({info.agent})' if info.agent else ''} opened a session",
@@ -111,7 +111,7 @@ class AcpAgent(ProcessAgent):
                 ),
             )
 
-    def greet(self, request: AgentRequest) -> AgentInfo:
+    def handshake(self, request: AgentRequest) -> AgentInfo:
         """Start the agent, initialise, open a session, and end it without a prompt.
 
         Raises:
@@ -119,7 +119,7 @@ class AcpAgent(ProcessAgent):
         """
         return self._with_process(
             request,
-            lambda process, confinement, stopped: self._greet(
+            lambda process, confinement, stopped: self._handshake(
                 process, request, confinement, stopped
             ),
         )
@@ -190,18 +190,18 @@ class AcpAgent(ProcessAgent):
                 prompt_of(request, grants), str(confinement.workdir.here), stopped
             )
         except PermissionNeeded as exc:
-            asked = client.wanted or grants
-            wanted = replace(asked, session=client.session, title=str(request.redact(asked.title)))
-            wanted.keep(request.scratch, request.key)
-            paths = ", ".join(wanted.asked)
-            question = f"{self.title} asks, as {request.role.name}: {one_line(wanted.title)} ({one_line(paths)} is outside). Allow it?"
+            asked = client.pending or grants
+            pending = replace(asked, session=client.session, title=str(request.redact(asked.title)))
+            pending.save(request.scratch, request.key)
+            paths = ", ".join(pending.asked)
+            question = f"{self.title} asks, as {request.role.name}: {one_line(pending.title)} ({one_line(paths)} is outside). Allow it?"
             raise AgentWaits(
                 {"question": question, "schema": {"type": "string", "enum": list(ANSWERS)}}
             ) from exc
         finally:
             await terminals.close()
 
-    async def _greet(
+    async def _handshake(
         self,
         process: Child,
         request: AgentRequest,
@@ -221,7 +221,7 @@ class AcpAgent(ProcessAgent):
         start_s = min(self._start_s, self.timeout_s(request))
         # a slow agent is also slow to start
         settings = replace(self._turn_settings(request, start_s), timeout_s=2 * start_s)
-        return await PromptTurn(process, client, transcript, settings, request.remark).greet(
+        return await PromptTurn(process, client, transcript, settings, request.remark).handshake(
             str(confinement.workdir.here), stopped
         )
 

@@ -48,9 +48,9 @@ class AcpClient:
         from acp import schema
 
         self.session: str | None = None
-        self.wanted: Grants | None = None
+        self.pending: Grants | None = None
         """The permission that a person has to give before the turn can continue."""
-        self.asking = asyncio.Event()
+        self.needs_permission = asyncio.Event()
         self._workdir = workdir
         self._rights = rights
         self._writable = writable
@@ -111,8 +111,10 @@ class AcpClient:
             and self._rights.ask
             and withheld(self._rights, call, writable=self._writable) is None
         ):
-            self.wanted = replace(self._grants, title=call.title or call.kind, asked=tuple(unknown))
-            self.asking.set()
+            self.pending = replace(
+                self._grants, title=call.title or call.kind, asked=tuple(unknown)
+            )
+            self.needs_permission.set()
             return {"outcome": {"outcome": "cancelled"}}
         option = option_for(request.options, allow=why is None)
         if why is not None:

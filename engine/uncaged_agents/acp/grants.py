@@ -45,7 +45,7 @@ class Grants:
             return replace(kept, granted=(*kept.granted, *kept.asked), asked=())
         return replace(kept, denied=(*kept.denied, *kept.asked), asked=())
 
-    def keep(self, scratch: Path, key: str) -> None:
+    def save(self, scratch: Path, key: str) -> None:
         file_of(scratch, key).write_text(json.dumps(asdict(self)), "utf-8")
 
     def follow_up(self, reply: object) -> str:

@@ -68,7 +68,7 @@ class PermissionNeeded(Exception):
 
 
 class PromptTurn:
-    """Turn with one process; `answer` and `greet` each run a whole one in the event loop."""
+    """Turn with one process; `answer` and `handshake` each run a whole one in the event loop."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class PromptTurn:
             lambda connection, stop: self._prompt(connection, prompt, directory, stop), stopped
         )
 
-    async def greet(self, directory: str, stopped: asyncio.Event) -> AgentInfo:
+    async def handshake(self, directory: str, stopped: asyncio.Event) -> AgentInfo:
         """Open a session in *directory* and ask nothing. Raises: EnvironmentLacks."""
         return await self._connected(
             lambda connection, stop: self._unless_stopped(
@@ -187,7 +187,7 @@ class PromptTurn:
         except TimeoutError as exc:
             raise EnvironmentLacks(
                 f"{self._settings.name} did not take part in the Agent Client Protocol within {self._settings.start_s:g} s"
-                f"{self._last_words()}",
+                f"{self._stderr_end()}",
                 remedy=f"it may be too old for it, or wait for a person: {self._settings.login}",
             ) from exc
 
@@ -206,23 +206,25 @@ class PromptTurn:
         answer = asyncio.create_task(
             ask(connection, "session/prompt", request, schema.PromptResponse)
         )
-        asking = asyncio.create_task(self._client.asking.wait())
+        needs_permission = asyncio.create_task(self._client.needs_permission.wait())
         try:
-            await asyncio.wait((answer, stop, asking), return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done() or asking.done():
+            await asyncio.wait(
+                (answer, stop, needs_permission), return_when=asyncio.FIRST_COMPLETED
+            )
+            if not answer.done() or needs_permission.done():
                 await notify_model(
                     connection, "session/cancel", schema.CancelNotification(session_id=session)
                 )
                 await asyncio.wait((answer,), timeout=self._settings.grace_s)
-                if asking.done():
+                if needs_permission.done():
                     raise PermissionNeeded
                 if not is_whole(answer):
                     raise self._stop_failure()
             return answer.result()
         finally:
-            for task in (answer, asking):
+            for task in (answer, needs_permission):
                 task.cancel()
-            await asyncio.gather(answer, asking, return_exceptions=True)
+            await asyncio.gather(answer, needs_permission, return_exceptions=True)
 
     async def _unless_stopped(self, stop: asyncio.Task[object], work: Awaitable[T]) -> T:
         """Return the result of *work*, unless a stop is requested first."""
@@ -291,12 +293,12 @@ class PromptTurn:
         """Return a lack of the environment before the prompt, a failure of the agent after it."""
         if self._begun:
             return agent_failure(
-                f"{self._settings.name} gave no answer: {what}{self._last_words()}",
+                f"{self._settings.name} gave no answer: {what}{self._stderr_end()}",
                 what,
                 {**more, **self._more()},
             )
         return EnvironmentLacks(
-            f"{self._settings.name} cannot begin: {what}{self._last_words()}",
+            f"{self._settings.name} cannot begin: {what}{self._stderr_end()}",
             remedy=f"if it is too old for the Agent Client Protocol, bring it up to date; if it is not set up, {self._settings.login}",
         )
 
@@ -308,7 +310,7 @@ class PromptTurn:
         stderr, used = self._tail(TAIL_CHARACTERS), self._transcript.usage(None)
         return {**({"stderr": stderr} if stderr else {}), **({"usage": used} if used else {})}
 
-    def _last_words(self) -> str:
+    def _stderr_end(self) -> str:
         stderr = self._tail(LAST_CHARACTERS).strip()
         return f"; it said last: {stderr}" if stderr else ""
 

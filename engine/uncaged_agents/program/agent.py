@@ -25,7 +25,7 @@ from uncaged_engine.services.processes import (
 
 from ..process_agent import ProcessAgent, agent_failure, directory_of, optional_texts, tail
 from .arguments import argument_of, rights_of, schema_arguments
-from .reading import MAX_VALUE_CHARACTERS, OutputLimitExceeded, OutputReader, OutputValues
+from .output_parser import MAX_VALUE_CHARACTERS, OutputLimitExceeded, OutputReader, OutputValues
 from .table import ProgramRow, row_for, title_in
 
 OUTDATED = re.compile(

@@ -66,8 +66,8 @@ class ForkedChild:
                 return "timeout"
             ready, _, _ = select.select([self.reader.descriptor], [], [], min(left, TICK_S))
             if not ready:
-                if self._gone():
-                    return self._way()
+                if self._has_ended():
+                    return self._ending()
                 continue
             for message in self.reader.take():
                 last_sign = time.monotonic()
@@ -76,19 +76,19 @@ class ForkedChild:
                 if "end" in message:
                     return "finished"
             if self.reader.ended:
-                return self._way()
+                return self._ending()
 
     def finish(self) -> None:
         """Kill the child with its process group, reap it, and store its processor time."""
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(OSError):
                 kill(self.pid, signal.SIGKILL)
-        self._gone(wait=True)
+        self._has_ended(wait=True)
         for descriptor in (self.reader.descriptor, self.commands):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
-    def _gone(self, wait: bool = False) -> bool:
+    def _has_ended(self, wait: bool = False) -> bool:
         if self._status is None:
             with contextlib.suppress(ChildProcessError):
                 pid, status, usage = os.wait4(self.pid, 0 if wait else os.WNOHANG)
@@ -97,11 +97,11 @@ class ForkedChild:
                     self.cpu_s = usage.ru_utime + usage.ru_stime
         return self._status is not None
 
-    def _way(self) -> str:
+    def _ending(self) -> str:
         """Return "timeout" for a child that used up its processor time, else "died"."""
         end = time.monotonic() + END_WAIT_S
         # its pipe is closed: it is ending, or it closed the pipe on purpose
-        while not self._gone() and time.monotonic() < end:
+        while not self._has_ended() and time.monotonic() < end:
             select.select([], [], [], 0.005)
         status = self._status
         slow = (

@@ -35,7 +35,7 @@ class ToolListWatcher:
         self._legacy_session: ServerSession | None = None
         self.listen = ListenHandler(self._bus)
 
-    def note(self, context: ServerRequestContext[Any, Any]) -> None:
+    def remember(self, context: ServerRequestContext[Any, Any]) -> None:
         """Remember a client that listed the tools: over standard output, one of an older protocol
         is notified without a subscription.
         """
@@ -61,9 +61,9 @@ class ToolListWatcher:
             seen, before = state, identities
             identities = await self._identities()
             if identities != before:
-                await self._tell()
+                await self._notify()
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         await self._bus.publish(ToolsListChanged())
         if self._legacy_session is not None:
             await self._legacy_session.send_tool_list_changed()

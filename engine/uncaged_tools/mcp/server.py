@@ -77,7 +77,7 @@ class RequestHandlers:
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        self.changes.note(context)
+        self.changes.remember(context)
         enabled = await anyio.to_thread.run_sync(self._enabled_tools)
         listed = [
             *(tool_entry(tool.name, tool.description, tool.schema) for tool in enabled),
