@@ -14,7 +14,7 @@ from uncaged_bundles.errors import SandboxUnavailable, UsageError
 from uncaged_bundles.records import dataclass
 
 from .bubblewrap import isolation
-from .installed import PACKAGE, SYSTEM, Program, programs
+from .installed import PACKAGE, SYSTEM, Program, advice, programs
 from .interpreter import HIDDEN_NAMES, Interpreter
 from .landlock import (
     ALL_NETWORK_RIGHTS,
@@ -174,9 +174,6 @@ def try_bubblewrap(candidates: Iterable[Program], machine: str) -> Mechanism | U
                     disable_userns=disable_userns,
                 )
         if not reasons:
-            # seldom needed, and it would slow down every worker's start
-            from .namespaces import advice
-
             remedy = advice(program.path)
         reasons.append(f"{program.path} makes no sandbox here ({complaint})")
     return Unusable(
