@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,46 +101,31 @@ class ScriptView:
 
 
 def view_of(bounds: ScriptBounds, program: Path) -> ScriptView:
-    """Resolve bounds to existing paths, without those that another one covers."""
-    programs = [program, *(bounds.executables or ())]
+    """Resolve bounds to existing paths, without those that another one covers.
+
+    Paths are compared as texts: with objects this took as long as all else before the start.
+    """
+    programs = list(dict.fromkeys((program, *(bounds.executables or ()))))
     prefixes = [prefix for item in programs for prefix in python_prefixes(item)]
+    system = [*(SYSTEM_DIRECTORIES if bounds.executables is None else LIBRARY_DIRECTORIES)]
+    execute: list[Path | str] = [*programs, *_loaders()]
     if bounds.executables is None:
-        system = [*SYSTEM_DIRECTORIES, *SYSTEM_FILES]
-        execute = [
-            *(Path(name) for name in SYSTEM_DIRECTORIES),
-            *bounds.read,
-            *bounds.write,
-            *prefixes,
-            program,
-        ]
-    else:
-        system = [*LIBRARY_DIRECTORIES, *PROGRAM_LINKS, *SYSTEM_FILES]
-        execute = [*programs, *_loaders()]
-    if bounds.network:
-        system += NETWORK_FILES
-    links = tuple(
-        (Path(name), str(Path(name).readlink()))
-        for name in system
-        if name.count("/") == 1 and Path(name).is_symlink()
-    )
-    system = [name for name in system if name not in PROGRAM_LINKS or bounds.executables is None]
-    linked = {link for link, _ in links}
+        execute = [*SYSTEM_DIRECTORIES, *bounds.read, *bounds.write, *prefixes, program]
+    system += [*SYSTEM_FILES, *(NETWORK_FILES if bounds.network else ())]
+    links = _links((*system, *PROGRAM_LINKS))
     real = [place for item in programs for place in ways_to(item)]
+    shown = (name for name in system if name not in links)
     read = [
-        *(Path(name) for name in system if Path(name) not in linked),
-        *bounds.read,
-        *prefixes,
-        *programs,
-        *real,
+        text
+        for text in map(str, (*shown, *bounds.read, *prefixes, *programs, *real))
+        if text != "/" and os.path.dirname(text) not in links  # noqa: PTH120 - a text
     ]
     write = _uncovered(_existing(bounds.write), ())
     return ScriptView(
-        read=_uncovered(
-            _existing(path for path in read if path.parents and path.parent not in linked), write
-        ),
+        read=_uncovered(_existing(read), write),
         write=write,
         execute=_uncovered(_existing([*execute, *real]), ()),
-        links=links,
+        links=tuple((Path(name), target) for name, target in links.items()),
         shell=_shell(bounds, {*programs, *real}),
         hidden=tuple(
             path
@@ -147,6 +133,16 @@ def view_of(bounds: ScriptBounds, program: Path) -> ScriptView:
             if any(place in path.parents for place in (*bounds.read, *bounds.write))
         ),
     )
+
+
+def _links(names: Iterable[str]) -> dict[str, str]:
+    """Return the targets of those names in the root directory that are symbolic links."""
+    found: dict[str, str] = {}
+    for name in names:
+        if name.count("/") == 1:
+            with suppress(OSError):
+                found[name] = os.readlink(name)  # noqa: PTH115 - a text
+    return found
 
 
 def _shell(bounds: ScriptBounds, programs: Collection[Path]) -> tuple[Path, Path] | None:
@@ -203,8 +199,11 @@ def python_prefixes(program: Path) -> list[Path]:
 
 
 def above(path: Path) -> Iterator[str]:
-    """Yield the ancestors of an absolute path, the nearest first, without the root directory."""
-    text = str(path)
+    """Return the ancestors of an absolute path, the nearest first, without the root directory."""
+    return _above(str(path))
+
+
+def _above(text: str) -> Iterator[str]:
     while (end := text.rfind("/")) > 0:
         text = text[:end]
         yield text
@@ -233,26 +232,23 @@ def _loaders() -> tuple[Path, ...]:
     )
 
 
-def _existing(paths: Iterable[Path]) -> list[Path]:
+def _existing(paths: Iterable[Path | str]) -> list[str]:
     found = (os.path.abspath(path) for path in paths if os.path.exists(path))  # noqa: PTH100, PTH110 - a link's own place is what programs use
-    return [Path(text) for text in dict.fromkeys(found)]
+    return list(dict.fromkeys(found))
 
 
-def _uncovered(paths: Sequence[Path], writable: Sequence[Path]) -> tuple[Path, ...]:
+def _uncovered(paths: Iterable[str], writable: Iterable[Path]) -> tuple[Path, ...]:
     """Return the paths sorted, without duplicates and without those inside of another, unless a
     writable one lies between.
     """
     walls = {str(path) for path in writable}
-    kept: dict[str, Path] = {}
-    for path in sorted(set(paths) - set(writable), key=lambda item: item.parts):
+    kept: set[str] = set()
+    found = []
+    for path in sorted(set(paths) - walls, key=lambda text: text.split("/")):
         nearest = next(
-            (
-                directory
-                for directory in (*above(path), "/")
-                if directory in kept or directory in walls
-            ),
-            None,
+            (place for place in (*_above(path), "/") if place in kept or place in walls), None
         )
         if nearest is None or nearest in walls:
-            kept[str(path)] = path
-    return tuple(kept.values())
+            kept.add(path)
+            found.append(Path(path))
+    return tuple(found)

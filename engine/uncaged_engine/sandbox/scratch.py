@@ -52,16 +52,22 @@ def scratch_user(place: Path) -> ScratchUser:
             continue
         if is_scratch(owner.st_uid):
             return ScratchUser(uid=owner.st_uid, gid=owner.st_uid)
-    used = {account.pw_uid for account in pwd.getpwall()}
     first = zlib.crc32(os.fsencode(place)) % UIDS
-    uid = next(
-        number for step in range(UIDS) if (number := FIRST_UID + (first + step) % UIDS) not in used
-    )
+    uids = (FIRST_UID + (first + step) % UIDS for step in range(UIDS))
+    uid = next(uid for uid in uids if not _has_account(uid))
     return ScratchUser(uid=uid, gid=uid)
 
 
+def _has_account(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
 def is_scratch(uid: int) -> bool:
-    """Whether this is a user for scripts."""
+    """Return whether this is a user for scripts."""
     return FIRST_UID <= uid < FIRST_UID + UIDS
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import ipaddress
 import os
 import select
@@ -309,13 +310,7 @@ def _become_able_to_read(user: ScratchUser) -> None:
     """Change this thread to the script's user, as root without the capability to inspect processes,
     as in many containers.
     """
-    if os.geteuid() != 0:
-        return
-    status = Path("/proc/self/status").read_text()
-    effective = int(
-        next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1], 16
-    )
-    if effective >> _CAP_SYS_PTRACE & 1:
+    if os.geteuid() != 0 or _may_inspect():
         return
     import ctypes
 
@@ -324,3 +319,11 @@ def _become_able_to_read(user: ScratchUser) -> None:
     for name, number in (("setresgid", user.gid), ("setresuid", user.uid)):
         if library.syscall(number_of(name, machine), number, number, number):
             raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+
+
+@functools.cache
+def _may_inspect() -> bool:
+    """Return whether the engine has the capability to inspect processes."""
+    status = Path("/proc/self/status").read_text()
+    effective = next(line for line in status.splitlines() if line.startswith("CapEff")).split()[1]
+    return bool(int(effective, 16) >> _CAP_SYS_PTRACE & 1)
