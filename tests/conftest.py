@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from testbed.needs import NAMES, need
 from testbed.processes import end_workers, workers_of
+from testbed.requirements import NAMES, need
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 from testbed.processes import await_end
 from testbed.roles import request
-from testbed.turns import Bench, argv
+from testbed.turns import TurnHarness, argv
 from uncaged_agents.acp.agent import AcpAgent
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_bundles.rights import Rights
@@ -34,17 +34,17 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench.make(tmp_path)
+def harness(tmp_path: Path) -> TurnHarness:
+    return TurnHarness.make(tmp_path)
 
 
-def sleepers(bench: Bench) -> list[int]:
+def sleepers(harness: TurnHarness) -> list[int]:
     """What still runs of all that a turn started, the agent's own children included."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if (
-                process.environ().get("MARKS") == str(bench.marks)
+                process.environ().get("MARKS") == str(harness.marks)
                 and process.status() != psutil.STATUS_ZOMBIE
             ):
                 found.append(process.pid)
@@ -55,11 +55,11 @@ def left_by(text: str) -> int:
     return int(text.partition("[left ")[2].partition("]")[0])
 
 
-def test_what_it_says_after_its_last_work_is_the_answer(bench: Bench) -> None:
+def test_what_it_says_after_its_last_work_is_the_answer(harness: TurnHarness) -> None:
     """Words on the way and thoughts are no part of it; usage and cost are; the view shows tool,
     file, text and tokens as they come.
     """
-    answer = bench.ask(
+    answer = harness.ask(
         "say:First I look.",
         "think:hm",
         "write:src/a.py=x = 1\\n",
@@ -75,8 +75,8 @@ def test_what_it_says_after_its_last_work_is_the_answer(bench: Bench) -> None:
         "cost": 0.25,
     }
     assert answer.session == "session-1"
-    assert (bench.worktree / "src" / "a.py").read_text() == "x = 1\n"
-    last = bench.told[-1]
+    assert (harness.worktree / "src" / "a.py").read_text() == "x = 1\n"
+    last = harness.told[-1]
     assert (last["tool"], last["file"], last["text"], last["tokens"]) == (
         "Write src/a.py",
         "src/a.py",
@@ -84,18 +84,18 @@ def test_what_it_says_after_its_last_work_is_the_answer(bench: Bench) -> None:
         500,
     )
     assert last["usage"] == {"cost": 0.25}
-    assert bench.remarks == ["agent test-agent 7", "edit: Write src/a.py"]
+    assert harness.remarks == ["agent test-agent 7", "edit: Write src/a.py"]
 
 
-def test_paths_outside_are_refused_however_they_are_spelled(bench: Bench) -> None:
+def test_paths_outside_are_refused_however_they_are_spelled(harness: TurnHarness) -> None:
     """Dots, absolute paths and links that lead out; git's own files; asked for politely or not. The
     agent hears why and goes on.
     """
-    (bench.root / "outside").write_text("secret")
-    (bench.worktree / "link").symlink_to(bench.root / "outside")
-    (bench.worktree / "way").symlink_to(bench.root)
-    (bench.worktree / "inside").write_text("1\n2\n3\n4\n")
-    text = bench.text(
+    (harness.root / "outside").write_text("secret")
+    (harness.worktree / "link").symlink_to(harness.root / "outside")
+    (harness.worktree / "way").symlink_to(harness.root)
+    (harness.worktree / "inside").write_text("1\n2\n3\n4\n")
+    text = harness.text(
         *(f"force:{path}=x" for path in ("../outside", "link", "way/new", ".git/hooks/pre-commit")),
         *(f"read:{path}" for path in ("../outside", "link", "inside=2+2")),
         *(
@@ -128,30 +128,30 @@ def test_paths_outside_are_refused_however_they_are_spelled(bench: Bench) -> Non
         "execute : yes",
         "delete way/x: ",
     ]
-    assert (bench.root / "outside").read_text() == "secret"
-    assert not (bench.root / "new").exists()
-    assert sum(remark.startswith("refused edit") for remark in bench.remarks) == 2
+    assert (harness.root / "outside").read_text() == "secret"
+    assert not (harness.root / "new").exists()
+    assert sum(remark.startswith("refused edit") for remark in harness.remarks) == 2
 
 
-def test_the_policy_says_what_a_role_may_do(bench: Bench) -> None:
+def test_the_policy_says_what_a_role_may_do(harness: TurnHarness) -> None:
     """A role that reads the workspace changes nothing through us; one with a list of tools gets no
     others.
     """
-    (bench.worktree / "a").write_text("a")
+    (harness.worktree / "a").write_text("a")
     words = ("ask:edit=a", "ask:read=a", "force:a=b", "read:a", "run:echo ran")
-    text = bench.text(
+    text = harness.text(
         *words, writable=False, rights=Rights(tools=frozenset({"read", "search"}), ask=True)
     )
     allowed = "the flow's policy allows read, search"
     assert (
         text == f"[edit a: ]\n\n[read a: yes][{allowed}, not 'edit'][a][{allowed}, not 'execute']"
     )
-    assert "[edit a: ]\n\n[read a: yes][the flow's policy lets this role read" in bench.text(
+    assert "[edit a: ]\n\n[read a: yes][the flow's policy lets this role read" in harness.text(
         *words[:3], writable=False
     )
 
 
-def test_what_a_role_needs_for_each_kind_of_call(bench: Bench) -> None:
+def test_what_a_role_needs_for_each_kind_of_call(harness: TurnHarness) -> None:
     """Deleting takes write, committing a command, fetching the network; thinking is free, and of
     what is unknown nothing is allowed.
     """
@@ -159,19 +159,19 @@ def test_what_a_role_needs_for_each_kind_of_call(bench: Bench) -> None:
     words = [f"ask:{request}" for request in asked]
     yes = [
         text.partition(":")[0]
-        for text in bench.text(*words, rights=Rights(tools=frozenset({"write", "commit"}))).split(
+        for text in harness.text(*words, rights=Rights(tools=frozenset({"write", "commit"}))).split(
             "["
         )
         if ": yes" in text
     ]
     assert yes == ["delete a", "execute ", "think ", "edit a"]
-    only = bench.text(*words, rights=Rights(tools=frozenset({"edit"}), network=True))
+    only = harness.text(*words, rights=Rights(tools=frozenset({"edit"}), network=True))
     assert [text.partition(":")[0] for text in only.split("[") if ": yes" in text] == [
         "fetch ",
         "think ",
         "edit a",
     ]
-    every = bench.text(*words)
+    every = harness.text(*words)
     assert [text.partition(":")[0] for text in every.split("[") if ": yes" in text] == [
         "delete a",
         "execute ",
@@ -181,31 +181,31 @@ def test_what_a_role_needs_for_each_kind_of_call(bench: Bench) -> None:
     ]
 
 
-def test_a_command_of_a_role_that_reads_cannot_write(bench: Bench) -> None:
+def test_a_command_of_a_role_that_reads_cannot_write(harness: TurnHarness) -> None:
     """Whatever the policy says of a sandbox: nothing else would keep it from that."""
     choose()
-    (bench.worktree / ".git").rmdir()
-    subprocess.run(["git", "init", "--quiet", str(bench.worktree)], check=True)
-    text = bench.text("run:ls -A; touch new", writable=False)
+    (harness.worktree / ".git").rmdir()
+    subprocess.run(["git", "init", "--quiet", str(harness.worktree)], check=True)
+    text = harness.text("run:ls -A; touch new", writable=False)
     assert text.startswith("[1: .git\n")
     assert "Read-only file system" in text or "Permission denied" in text
-    assert not (bench.worktree / "new").exists()
+    assert not (harness.worktree / "new").exists()
 
 
-def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
+def test_a_person_is_asked_where_the_policy_says_so(harness: TurnHarness) -> None:
     """The turn ends, the thread can wait; a yes and a no are told in the same session, and neither
     is asked about twice.
     """
-    outside = str(bench.root / "outside")
+    outside = str(harness.root / "outside")
     with pytest.raises(AgentWaits) as caught:
-        bench.ask("ask:edit=inside", f"ask:read={outside}", "say:never", rights=ASK)
+        harness.ask("ask:edit=inside", f"ask:read={outside}", "say:never", rights=ASK)
     name = Path(sys.executable).name
     assert caught.value.details == {
         "question": f"{name} asks, as coder: read {outside} ({outside} is outside). Allow it?",
         "schema": {"type": "string", "enum": ["yes", "no"]},
     }
     with pytest.raises(AgentWaits) as caught:
-        bench.ask("heard", f"ask:read={outside}", "ask:read=../other", rights=ASK, reply="yes")
+        harness.ask("heard", f"ask:read={outside}", "ask:read=../other", rights=ASK, reply="yes")
     assert "../other" in str(caught.value.details["question"])
     words = (
         "heard",
@@ -216,8 +216,8 @@ def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
         "say:end",
     )
     with pytest.raises(AgentWaits):
-        bench.ask(*words, rights=ASK, reply="no")
-    text = bench.text(*words, rights=ASK, reply="no")
+        harness.ask(*words, rights=ASK, reply="no")
+    text = harness.text(*words, rights=ASK, reply="no")
     assert text.startswith(
         "heard The person did not allow what you asked for: edit .git/config. Go on with your task"
     )
@@ -226,14 +226,14 @@ def test_a_person_is_asked_where_the_policy_says_so(bench: Bench) -> None:
     assert text.count("[read ../other: ]") == 2
     assert "[edit .git/config: ]" in text
     # another try knows nothing of it
-    assert bench.text(f"ask:read={outside}") == f"[read {outside}: ]"
+    assert harness.text(f"ask:read={outside}") == f"[read {outside}: ]"
 
 
-def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> None:
+def test_terminals_run_in_the_worktree_and_end_with_the_turn(harness: TurnHarness) -> None:
     """A line for the shell or a list of words, with the agent's own variables; the last part of
     long output; all of it is ended.
     """
-    text = bench.text(
+    text = harness.text(
         "run:echo $MINE; pwd; echo oops >&2; exit 3",
         'argv:["printf", "%s", "$HOME 0123456789012345678901234"]',
         "killed:sleep 600",
@@ -244,23 +244,23 @@ def test_terminals_run_in_the_worktree_and_end_with_the_turn(bench: Bench) -> No
     first, second, third, fourth, fifth, sixth = (
         part.removesuffix("]") for part in text.split("[")[1:]
     )
-    assert first == f"3: m\n{bench.worktree}\noops"
+    assert first == f"3: m\n{harness.worktree}\noops"
     assert second == "56789012345678901234|True"
     assert (third, fourth) == ("SIGKILL", "terminal-4")
     assert fifth.startswith("127: ")
     assert await_end(int(sixth.partition(" ")[2]))
-    assert not sleepers(bench)
+    assert not sleepers(harness)
 
 
-def test_a_terminal_of_a_role_with_sandbox_is_locked_in(bench: Bench) -> None:
+def test_a_terminal_of_a_role_with_sandbox_is_locked_in(harness: TurnHarness) -> None:
     """It writes to the worktree and nowhere else; the agent itself runs as the person, which the
     documentation says.
     """
     choose()
-    (bench.worktree / ".git").rmdir()
-    subprocess.run(["git", "init", "--quiet", str(bench.worktree)], check=True)
-    outside = bench.root / "outside"
-    text = bench.text(
+    (harness.worktree / ".git").rmdir()
+    subprocess.run(["git", "init", "--quiet", str(harness.worktree)], check=True)
+    outside = harness.root / "outside"
+    text = harness.text(
         "run:echo in > inside; cat inside; echo $MINE",
         f"run:echo out > {outside}",
         "killed:sleep 600",
@@ -269,15 +269,15 @@ def test_a_terminal_of_a_role_with_sandbox_is_locked_in(bench: Bench) -> None:
     assert text.startswith("[0: in\nm]")
     assert re.search(r"\[SIG(KILL|TERM)\]$", text)
     assert not outside.exists()
-    assert (bench.worktree / "inside").read_text() == "in\n"
+    assert (harness.worktree / "inside").read_text() == "in\n"
 
 
-def test_a_session_goes_on(bench: Bench) -> None:
+def test_a_session_goes_on(harness: TurnHarness) -> None:
     """A later turn and a repair take it up; what the agent tells again of it is no answer; one that
     is gone makes place for a new one.
     """
-    assert bench.text("heard") == "heard Do it. in session-1, which has 1 prompts"
-    again = bench.ask("heard", prompt="More.", session="session-1")
+    assert harness.text("heard") == "heard Do it. in session-1, which has 1 prompts"
+    again = harness.ask("heard", prompt="More.", session="session-1")
     assert (again.text, again.session) == (
         "heard More. in session-1, which has 2 prompts",
         "session-1",
@@ -286,16 +286,16 @@ def test_a_session_goes_on(bench: Bench) -> None:
     assert again.usage == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30}
     repair = Repair(answer="", problem="no block", wording="Put it right.")
     assert (
-        bench.text("heard", session="session-1", repair=repair)
+        harness.text("heard", session="session-1", repair=repair)
         == "heard Put it right. in session-1, which has 3 prompts"
     )
     assert (
-        bench.text("heard", session="session-9", repair=repair)
+        harness.text("heard", session="session-9", repair=repair)
         == "heard Do it. in session-2, which has 1 prompts"
     )
-    assert "session session-9 is gone (Resource not found); a new one begins" in bench.remarks
+    assert "session session-9 is gone (Resource not found); a new one begins" in harness.remarks
     assert (
-        bench.text("heard", "forgetful", session="session-1", repair=repair)
+        harness.text("heard", "forgetful", session="session-1", repair=repair)
         == "heard Do it. in session-3, which has 1 prompts"
     )
 
@@ -322,10 +322,10 @@ def test_a_session_goes_on(bench: Bench) -> None:
     ],
 )
 def test_what_a_person_can_mend_is_a_lack_of_the_machine(
-    bench: Bench, words: list[str], expected: str
+    harness: TurnHarness, words: list[str], expected: str
 ) -> None:
     """Too old, not logged in, not set up: the thread waits for it, and the step has not failed."""
-    assert bench.lack(*words).startswith(expected)
+    assert harness.lack(*words).startswith(expected)
 
 
 def test_what_is_no_agent_is_a_lack_of_the_machine(tmp_path: Path) -> None:
@@ -365,18 +365,18 @@ def test_what_is_no_agent_is_a_lack_of_the_machine(tmp_path: Path) -> None:
             AcpAgent(settings).answer(asked)
 
 
-def test_an_agent_that_can_log_in_by_itself_is_asked_to(bench: Bench) -> None:
+def test_an_agent_that_can_log_in_by_itself_is_asked_to(harness: TurnHarness) -> None:
     """Where the table names a way that needs no person."""
     agent = AcpAgent({"row": "cursor-agent", "arguments": ["locked", "say:in"]})
-    program = bench.root / "cursor-agent"
+    program = harness.root / "cursor-agent"
     program.write_text(f'#!/bin/sh\nexec {" ".join(argv())} "$@"\n')
     program.chmod(0o755)
-    environment = {"PATH": f"{bench.root}:{os.environ['PATH']}", "HOME": str(bench.root)}
+    environment = {"PATH": f"{harness.root}:{os.environ['PATH']}", "HOME": str(harness.root)}
     asked = request(
-        bench.root,
-        key=f"{bench.thread}/1",
-        scratch=bench.root / "scratch",
-        worktree=bench.worktree,
+        harness.root,
+        key=f"{harness.thread}/1",
+        scratch=harness.root / "scratch",
+        worktree=harness.worktree,
         environment=environment,
     )
     with pytest.raises(
@@ -417,42 +417,46 @@ def test_an_agent_that_can_log_in_by_itself_is_asked_to(bench: Bench) -> None:
     ],
 )
 def test_an_agent_that_gives_up_has_failed(
-    bench: Bench, word: str, message: str, more: dict[str, object]
+    harness: TurnHarness, word: str, message: str, more: dict[str, object]
 ) -> None:
     """The step fails with the reason, the end of its standard error, and what it had cost."""
-    failed = bench.failure("cost:10=0.5", word)
+    failed = harness.failure("cost:10=0.5", word)
     assert (str(failed), failed.kind) == (message, "agent")
     assert more.items() <= failed.more.items()
     assert failed.more["usage"] == {"cost": 0.5}
     assert failed.more.get("stderr") == ("my last words\n" if word.startswith("die") else None)
 
 
-def test_an_agent_whose_service_is_away_is_told_from_one_that_gives_up(bench: Bench) -> None:
+def test_an_agent_whose_service_is_away_is_told_from_one_that_gives_up(
+    harness: TurnHarness,
+) -> None:
     """An agent's error that reports an outage is asked again by its caller."""
-    assert isinstance(bench.failure("error:API Error: 529 Overloaded"), AgentAway)
-    assert not isinstance(bench.failure("error:the tests failed with 503 lines"), AgentAway)
+    assert isinstance(harness.failure("error:API Error: 529 Overloaded"), AgentAway)
+    assert not isinstance(harness.failure("error:the tests failed with 503 lines"), AgentAway)
 
 
-def test_an_agent_that_closes_its_output_or_lets_others_hold_it_has_failed(bench: Bench) -> None:
+def test_an_agent_that_closes_its_output_or_lets_others_hold_it_has_failed(
+    harness: TurnHarness,
+) -> None:
     """Nobody waits for a pipe that only a leftover keeps open."""
-    assert str(bench.failure("deaf")) == f"{AGENT} gave no answer: it closed its output"
-    assert str(bench.failure("hold", "die:0")).startswith(
+    assert str(harness.failure("deaf")) == f"{AGENT} gave no answer: it closed its output"
+    assert str(harness.failure("hold", "die:0")).startswith(
         f"{AGENT} gave no answer: it ended with exit code 0"
     )
 
 
-def test_an_agent_that_hangs_is_over_time(bench: Bench) -> None:
+def test_an_agent_that_hangs_is_over_time(harness: TurnHarness) -> None:
     """The step's time limit holds, whatever the agent does about it."""
-    failed = bench.failure("endless:sleep 604", "hang", timeout_s=5.0)
+    failed = harness.failure("endless:sleep 604", "hang", timeout_s=5.0)
     assert (failed.kind, str(failed)) == (
         "timeout",
         f"{AGENT} gave no answer within 5 s and was stopped",
     )
-    assert not sleepers(bench)
+    assert not sleepers(harness)
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -> None:
+def test_a_kill_tells_the_agent_and_then_ends_it(harness: TurnHarness, stubborn: bool) -> None:
     """It hears that its turn is cancelled; one that does not care is ended all the same, with its
     terminals and children.
     """
@@ -460,7 +464,7 @@ def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -
 
     def stop() -> None:
         # blocks until the agent says that it hangs
-        with os.fdopen(os.open(bench.marks, os.O_RDWR)) as marks:
+        with os.fdopen(os.open(harness.marks, os.O_RDWR)) as marks:
             heard.append(marks.readline())
             cancel.request()
             heard.append(marks.readline())
@@ -468,14 +472,14 @@ def test_a_kill_tells_the_agent_and_then_ends_it(bench: Bench, stubborn: bool) -
     stopper = threading.Thread(target=stop)
     stopper.start()
     words = ["endless:sleep 605", "leave:far", "hang", *(["stubborn"] if stubborn else [])]
-    failed = bench.failure(*words, cancel=cancel, settings={"graceSeconds": 0.5})
+    failed = harness.failure(*words, cancel=cancel, settings={"graceSeconds": 0.5})
     stopper.join()
     assert str(failed) == f"{AGENT} was stopped"
     assert heard == ["hangs\n", "cancelled session-1\n"]
-    assert not sleepers(bench)
+    assert not sleepers(harness)
 
 
-def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(bench: Bench) -> None:
+def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(harness: TurnHarness) -> None:
     """What it cost when it was done stops the thread behind it; its answer was paid for and is
     kept.
     """
@@ -486,17 +490,17 @@ def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(bench: Bench) ->
             cancel.request()
 
     assert (
-        bench.text("say:It is done.", "cost:500=0.25", "late", cancel=cancel, progress=progress)
+        harness.text("say:It is done.", "cost:500=0.25", "late", cancel=cancel, progress=progress)
         == "It is done."
     )
     assert cancel.requested
 
 
-def test_a_kill_before_it_has_begun_ends_it(bench: Bench) -> None:
+def test_a_kill_before_it_has_begun_ends_it(harness: TurnHarness) -> None:
     """Nobody has to wait for a handshake."""
     cancel = Cancel()
     cancel.request()
-    assert str(bench.failure("mute", cancel=cancel)) == f"{AGENT} was stopped"
+    assert str(harness.failure("mute", cancel=cancel)) == f"{AGENT} was stopped"
 
 
 @pytest.mark.parametrize(
@@ -515,29 +519,29 @@ def test_a_kill_before_it_has_begun_ends_it(bench: Bench) -> None:
     ],
 )
 def test_an_agent_that_floods_us_is_ended_within_bounds(
-    bench: Bench, words: list[str], problem: str
+    harness: TurnHarness, words: list[str], problem: str
 ) -> None:
     """However much it writes, little of it is kept, and it does not go on for long."""
-    (bench.worktree / "big").write_text("x" * 200_000)
+    (harness.worktree / "big").write_text("x" * 200_000)
     before = psutil.Process().memory_info().rss
-    failed = bench.failure(*words)
+    failed = harness.failure(*words)
     assert re.search(problem, str(failed))
     assert psutil.Process().memory_info().rss - before < 120 << 20
 
 
-def test_what_it_leaves_running_is_ended(bench: Bench) -> None:
+def test_what_it_leaves_running_is_ended(harness: TurnHarness) -> None:
     """In its own group or in a session of its own: after the answer nothing of it is left."""
     for way in ("near", "far"):
-        assert await_end(left_by(bench.text(f"leave:{way}", "say:done")))
+        assert await_end(left_by(harness.text(f"leave:{way}", "say:done")))
 
 
 def test_messages_that_nobody_knows_do_no_harm(
-    bench: Bench, capfd: pytest.CaptureFixture[str]
+    harness: TurnHarness, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Newer kinds of updates, nonsense and wrong requests: the turn goes on, and our log does not
     fill with traces.
     """
-    text = bench.text("strange", "wrong", "say:ok")
+    text = harness.text("strange", "wrong", "say:ok")
     assert (
         text == "[Invalid params; Invalid params; Method not found; there is no terminal 'none']ok"
     )

@@ -13,7 +13,7 @@ import pytest
 from testbed.modelserver import ModelServer, Seen, Turn, calls, fails, says, serving
 from testbed.repositories import make_repository
 from testbed.roles import SCHEMA, request, role_spec
-from testbed.talks import KEY, WIRES
+from testbed.tool_loops import KEY, WIRES
 from uncaged_agents.kinds import factory_of
 from uncaged_agents.local_server import find_server, first_model
 from uncaged_agents.turns.dialogue import ask_until_usable

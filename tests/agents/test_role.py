@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from testbed.repositories import contents, git, make_repository, write
-from testbed.roles import THREAD, Desk, role_bundle
+from testbed.roles import THREAD, EffectHarness, role_bundle
 from uncaged_agents.choose import choose_agents
 from uncaged_agents.role import RoleHandler
 from uncaged_agents.workspace import Workspace, inspect
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow  # worktrees and processes
 DONE = 'printf \'Done.\\n```json\\n{"status": "done"}\\n```\\n\''
 BAD = 'printf \'```json\\n{"status": "finished"}\\n```\\n\''
 NO_WORKSPACE: dict[str, Any] = {"role": {}}
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., EffectHarness]
 
 
 def shell(script: str, **settings: object) -> AgentSettings:
@@ -51,7 +51,7 @@ def make_desk(store: Store, repository: Path) -> MakeDesk:
         directory: Path = repository,
         config: Config | None = None,
         **scripts: str,
-    ) -> Desk:
+    ) -> EffectHarness:
         chosen = bundle or role_bundle()
         default = scripts.pop("default", DONE)
         agents = {
@@ -82,35 +82,39 @@ def make_desk(store: Store, repository: Path) -> MakeDesk:
                 environment=os.environ,
                 now_ms=1000,
             )
-        return Desk(
+        return EffectHarness(
             store=store, bundle=chosen, start=start, environment=dict(os.environ), config=settings
         )
 
     return make
 
 
-def perform(desk: Desk, seq: int = 1, body: object = None, **more: Any) -> Outcome:
+def perform(harness: EffectHarness, seq: int = 1, body: object = None, **more: Any) -> Outcome:
     return RoleHandler().perform(
-        {"name": "coder"} if body is None else body, desk.context(seq, **more)
+        {"name": "coder"} if body is None else body, harness.context(seq, **more)
     )
 
 
-def answer(desk: Desk, seq: int = 1, body: object = None, **more: Any) -> dict[str, Any]:
+def answer(
+    harness: EffectHarness, seq: int = 1, body: object = None, **more: Any
+) -> dict[str, Any]:
     """Perform, expect an answer, and keep it as the journal would."""
-    outcome = perform(desk, seq, body, **more)
+    outcome = perform(harness, seq, body, **more)
     assert isinstance(outcome, Answer), outcome
-    desk.steps.append({"seq": seq, **outcome.fields, "timestamp": 0})
+    harness.steps.append({"seq": seq, **outcome.fields, "timestamp": 0})
     return dict(outcome.fields)
 
 
-def failure(desk: Desk, seq: int = 1, body: object = None, **more: Any) -> dict[str, Any]:
-    outcome = perform(desk, seq, body, **more)
+def failure(
+    harness: EffectHarness, seq: int = 1, body: object = None, **more: Any
+) -> dict[str, Any]:
+    outcome = perform(harness, seq, body, **more)
     assert isinstance(outcome, Failure), outcome
     return dict(outcome.error)
 
 
-def worktree(desk: Desk) -> Workspace:
-    workspace = Workspace.of(desk.start, desk.store, THREAD, environment=os.environ)
+def worktree(harness: EffectHarness) -> Workspace:
+    workspace = Workspace.of(harness.start, harness.store, THREAD, environment=os.environ)
     assert workspace is not None
     return workspace
 
@@ -119,8 +123,8 @@ def test_an_answer_is_a_step_with_its_snapshot(make_desk: MakeDesk, repository: 
     """Role first, content without the block, data, the agent's name, and a commit of what it
     changed; the checkout is untouched.
     """
-    desk = make_desk(default=f"cat > prompt.log; echo changed > add.py; {DONE}")
-    fields = answer(desk)
+    harness = make_desk(default=f"cat > prompt.log; echo changed > add.py; {DONE}")
+    fields = answer(harness)
     snapshot = fields.pop("snapshot")
     assert list(fields.items()) == [
         ("role", "coder"),
@@ -130,18 +134,18 @@ def test_an_answer_is_a_step_with_its_snapshot(make_desk: MakeDesk, repository: 
     ]
     assert git(repository, "show", f"{snapshot}:add.py") == "changed\n"
     assert git(repository, "status", "--porcelain") == ""
-    prompt = (worktree(desk).tree / "prompt.log").read_text("utf-8")
+    prompt = (worktree(harness).tree / "prompt.log").read_text("utf-8")
     assert "Mend add()." in prompt
     assert "- `status`" in prompt
-    assert desk.progress == [{"role": "coder", "agent": "default"}]
+    assert harness.progress == [{"role": "coder", "agent": "default"}]
 
 
 def test_a_role_without_workspace_gets_none(make_desk: MakeDesk, store: Store) -> None:
     """No git is needed, nothing is snapshotted, and the agent runs in an empty directory."""
-    desk = make_desk(
+    harness = make_desk(
         role_bundle(policy=NO_WORKSPACE), default=f'test -z "$(ls -A)" || exit 9; {DONE}'
     )
-    assert answer(desk) == {
+    assert answer(harness) == {
         "role": "coder",
         "content": "Done.",
         "meta": {"status": "done"},
@@ -152,18 +156,18 @@ def test_a_role_without_workspace_gets_none(make_desk: MakeDesk, store: Store) -
 
 def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(make_desk: MakeDesk) -> None:
     """Nothing that it could keep needs keeping."""
-    desk = make_desk(
+    harness = make_desk(
         role_bundle(policy={"role": {"workspace": "read"}}), default=f"cat add.py; {DONE}"
     )
-    fields = answer(desk)
+    fields = answer(harness)
     assert fields["content"] == "1\nDone."
     assert "snapshot" not in fields
 
 
 def test_the_agent_works_where_the_person_was(make_desk: MakeDesk, repository: Path) -> None:
     """In the same subdirectory of the worktree, with the thread's test command at hand."""
-    desk = make_desk(directory=repository / "sub", default=f"pwd; {DONE}")
-    assert answer(desk)["content"] == f"{desk.store.work}/{THREAD}/sub\nDone."
+    harness = make_desk(directory=repository / "sub", default=f"pwd; {DONE}")
+    assert answer(harness)["content"] == f"{harness.store.work}/{THREAD}/sub\nDone."
 
 
 SPEAKS = r"""#!/bin/sh
@@ -186,21 +190,23 @@ def test_followers_see_files_as_the_worktree_names_them(
     program.write_text(SPEAKS)
     program.chmod(0o755)
     agents = {"writer": AgentSettings(use="program", settings={"row": "claude"})}
-    desk = make_desk(config=Config(agents=agents, agent="writer"))
-    desk.environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
-    answer(desk)
-    assert [report["file"] for report in desk.progress if report.get("tool") == "Edit"] == ["sub/x"]
+    harness = make_desk(config=Config(agents=agents, agent="writer"))
+    harness.environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    answer(harness)
+    assert [report["file"] for report in harness.progress if report.get("tool") == "Edit"] == [
+        "sub/x"
+    ]
 
 
 def test_the_override_is_called_and_the_default_is_not(make_desk: MakeDesk, tmp_path: Path) -> None:
     """An agent for one role; the others have the default."""
-    desk = make_desk(
+    harness = make_desk(
         default=f"touch {tmp_path}/default; {DONE}", coder=f"touch {tmp_path}/coder; {DONE}"
     )
-    assert answer(desk)["by"] == "coder"
+    assert answer(harness)["by"] == "coder"
     assert (tmp_path / "coder").exists()
     assert not (tmp_path / "default").exists()
-    assert answer(desk, 2, {"name": "planner"})["by"] == "default"
+    assert answer(harness, 2, {"name": "planner"})["by"] == "default"
 
 
 def test_a_first_reply_that_breaks_the_schema_is_repaired(
@@ -209,12 +215,12 @@ def test_a_first_reply_that_breaks_the_schema_is_repaired(
     """Success with two calls: the first answer stands in an attempt, the step says how many answers
     it took.
     """
-    desk = make_desk(
+    harness = make_desk(
         default=f"if test -e {tmp_path}/once; then {DONE}; else touch {tmp_path}/once; {BAD}; fi"
     )
-    fields = answer(desk)
+    fields = answer(harness)
     assert (fields["meta"], fields["usage"]) == ({"status": "done"}, {"calls": 2})
-    assert [attempt["problem"] for attempt in desk.attempts] == [
+    assert [attempt["problem"] for attempt in harness.attempts] == [
         "status: 'finished' is not one of ['done', 'stuck']"
     ]
 
@@ -223,29 +229,29 @@ def test_three_unusable_answers_fail_the_step(make_desk: MakeDesk, repository: P
     """The failure has the problems, the attempts have the answers, and the files are snapshotted
     all the same.
     """
-    desk = make_desk(default=f"echo more >> add.py; {BAD}")
-    error = failure(desk)
+    harness = make_desk(default=f"echo more >> add.py; {BAD}")
+    error = failure(harness)
     assert (error["kind"], error["role"], error["by"], error["calls"]) == (
         "extraction",
         "coder",
         "default",
         3,
     )
-    assert len(error["attempts"]) == len(desk.attempts) == 3
+    assert len(error["attempts"]) == len(harness.attempts) == 3
     assert "none could be used; the last one: status:" in error["message"]
     assert git(repository, "show", f"{error['snapshot']}:add.py") == "1\nmore\nmore\nmore\n"
 
 
 def test_a_failing_agent_fails_the_step_with_one_call(make_desk: MakeDesk, tmp_path: Path) -> None:
     """Exit code and streams are in the record; nobody is asked twice."""
-    desk = make_desk(default=f"echo x >> {tmp_path}/calls; echo broken >&2; exit 7")
-    error = failure(desk)
+    harness = make_desk(default=f"echo x >> {tmp_path}/calls; echo broken >&2; exit 7")
+    error = failure(harness)
     assert (error["kind"], error["message"], error["exitCode"]) == (
         "agent",
         "default: sh failed with exit code 7: broken",
         7,
     )
-    assert (error["calls"], desk.attempts, (tmp_path / "calls").read_text("utf-8")) == (
+    assert (error["calls"], harness.attempts, (tmp_path / "calls").read_text("utf-8")) == (
         1,
         [],
         "x\n",
@@ -264,8 +270,8 @@ def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None
         agent="default",
         limits=LimitSettings(agent_s=0.1 if where == "config" else 600),
     )
-    desk = make_desk(role_bundle(policy=policy), config=config)
-    error = failure(desk, body={"name": "coder", "timeout_s": 0.1 if where == "body" else 600})
+    harness = make_desk(role_bundle(policy=policy), config=config)
+    error = failure(harness, body={"name": "coder", "timeout_s": 0.1 if where == "body" else 600})
     assert (error["kind"], error["message"]) == (
         "timeout",
         "default: sh gave no answer within 0.1 s and was stopped",
@@ -275,15 +281,15 @@ def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None
 def test_a_kill_is_a_void(make_desk: MakeDesk, tmp_path: Path) -> None:
     """The bundle sees nothing of it, and no snapshot is made of half an answer."""
     os.mkfifo(tmp_path / "up")
-    desk = make_desk(default=f"echo half > add.py; echo up > {tmp_path}/up; sleep 600")
+    harness = make_desk(default=f"echo half > add.py; echo up > {tmp_path}/up; sleep 600")
 
     def stop() -> None:
         (tmp_path / "up").read_bytes()  # blocks until the agent runs
-        desk.cancel.request()
+        harness.cancel.request()
 
     stopper = threading.Thread(target=stop, daemon=True)
     stopper.start()
-    outcome = perform(desk)
+    outcome = perform(harness)
     stopper.join()
     assert outcome == Void(word="killed", message="killed while default answered for 'coder'")
 
@@ -294,9 +300,9 @@ def test_a_further_attempt_starts_from_the_last_snapshot(
     """What a killed attempt left in files, index and branch is gone; ignored files stay; what it
     left running is ended.
     """
-    desk = make_desk(default=f"cat add.py; {DONE}", planner=f"echo planned > add.py; {DONE}")
-    answer(desk, 1, {"name": "planner"})
-    tree = worktree(desk).tree
+    harness = make_desk(default=f"cat add.py; {DONE}", planner=f"echo planned > add.py; {DONE}")
+    answer(harness, 1, {"name": "planner"})
+    tree = worktree(harness).tree
     before = contents(tree)
     write(tree, {"add.py": "half", "new": "", "kept.log": ""})
     git(tree, "add", "--all")
@@ -305,30 +311,30 @@ def test_a_further_attempt_starts_from_the_last_snapshot(
         ["sleep", "600"], env={**os.environ, MARK: f"{THREAD}/2"}, start_new_session=True
     )
     try:
-        assert answer(desk, 2, attempt=2)["content"] == "planned\nDone."
+        assert answer(harness, 2, attempt=2)["content"] == "planned\nDone."
         assert left.wait(10) in {-signal.SIGTERM, 0}
     finally:
         left.kill()
     assert contents(tree) == {**before, "kept.log": b""}
-    assert git(repository, "log", "--format=%s", worktree(desk).branch) == "one\n"
+    assert git(repository, "log", "--format=%s", worktree(harness).branch) == "one\n"
 
 
 def test_a_retry_of_the_same_step_starts_from_the_last_snapshot_too(make_desk: MakeDesk) -> None:
     """A bundle may say ``retry``; the second try must not build on the ruins of the first."""
-    desk = make_desk(default="cat add.py; echo ruin > add.py; exit 1")
-    assert failure(desk)["stdout"] == "1\n"
-    assert failure(desk)["stdout"] == "1\n"
+    harness = make_desk(default="cat add.py; echo ruin > add.py; exit 1")
+    assert failure(harness)["stdout"] == "1\n"
+    assert failure(harness)["stdout"] == "1\n"
 
 
 def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_desk: MakeDesk) -> None:
     """The bundle saw the failure and went on; so do the files, and a restore of the next step leads
     back to them.
     """
-    desk = make_desk(default="cat add.py; echo left > add.py; exit 1")
-    error = failure(desk, 1)
-    desk.steps.append({"seq": 1, "error": error, "timestamp": 0})
-    assert failure(desk, 2)["stdout"] == "left\n"
-    assert failure(desk, 2, attempt=2)["stdout"] == "left\n"
+    harness = make_desk(default="cat add.py; echo left > add.py; exit 1")
+    error = failure(harness, 1)
+    harness.steps.append({"seq": 1, "error": error, "timestamp": 0})
+    assert failure(harness, 2)["stdout"] == "left\n"
+    assert failure(harness, 2, attempt=2)["stdout"] == "left\n"
 
 
 @pytest.mark.parametrize(
@@ -368,27 +374,29 @@ def test_a_resumed_threads_agent_has_the_settings_of_now(make_desk: MakeDesk) ->
     """A person mends a wrong path in the config and resumes; the name stays bound to the same kind
     of agent.
     """
-    desk = make_desk(
+    harness = make_desk(
         config=Config(
             agents={"a": AgentSettings(use="command", settings={"argv": ["no-such-agent"]})},
             agent="a",
         )
     )
     with pytest.raises(EnvironmentLacks, match="'no-such-agent' is not on PATH"):
-        perform(desk)
-    desk.config = Config(agents={"a": shell(DONE)}, agent="a")
-    assert answer(desk, attempt=2)["by"] == "a"
-    desk.config = Config()
+        perform(harness)
+    harness.config = Config(agents={"a": shell(DONE)}, agent="a")
+    assert answer(harness, attempt=2)["by"] == "a"
+    harness.config = Config()
     with pytest.raises(EnvironmentLacks, match="no-such-agent"):
-        perform(desk)
+        perform(harness)
 
 
 def test_settings_that_are_wrong_by_now_pause_the_thread(make_desk: MakeDesk) -> None:
     """They were right when the thread started; a person mends them and resumes."""
-    desk = make_desk()
-    desk.config = Config(agents={"default": AgentSettings(use="command", settings={"argv": "x"})})
+    harness = make_desk()
+    harness.config = Config(
+        agents={"default": AgentSettings(use="command", settings={"argv": "x"})}
+    )
     with pytest.raises(EnvironmentLacks, match="needs argv"):
-        perform(desk)
+        perform(harness)
 
 
 def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> None:
@@ -399,39 +407,39 @@ def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> Non
     secrets = {"K": SecretSource(env="KEY_HERE")}
     for tail, expected in ((DONE, Answer), (BAD, Failure), ("exit 3", Failure)):
         agents = {"a": shell(f"{leaking}; {tail}", env={"MY_KEY": "secret:K"})}
-        desk = make_desk(
+        harness = make_desk(
             role_bundle(policy=NO_WORKSPACE),
             config=Config(agents=agents, agent="a", secrets=secrets),
         )
-        desk.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
-        outcome = perform(desk)
+        harness.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
+        outcome = perform(harness)
         assert isinstance(outcome, expected)
-        assert "hunter22" not in repr((outcome, desk.attempts, desk.progress, desk.start))
-        assert "secret:K" in repr((outcome, desk.attempts))
-    desk.config = Config(
+        assert "hunter22" not in repr((outcome, harness.attempts, harness.progress, harness.start))
+        assert "secret:K" in repr((outcome, harness.attempts))
+    harness.config = Config(
         agents={"a": AgentSettings(use="command", settings={"argv": ["secret:K"]})}, secrets=secrets
     )
     with pytest.raises(EnvironmentLacks, match="'secret:K' is not on PATH"):
-        perform(desk)
-    desk.environment = {"PATH": os.environ["PATH"]}
+        perform(harness)
+    harness.environment = {"PATH": os.environ["PATH"]}
     with pytest.raises(
         EnvironmentLacks, match="secret:K comes from the variable KEY_HERE, which is not set"
     ):
-        perform(desk)
+        perform(harness)
 
 
 def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_desk: MakeDesk) -> None:
     """What is wrong with a setting is said with its value, and that may be a secret that was put
     there by mistake.
     """
-    desk = make_desk(role_bundle(policy=NO_WORKSPACE))
+    harness = make_desk(role_bundle(policy=NO_WORKSPACE))
     wrong = AgentSettings(use="command", settings={"argv": ["true"], "timeoutSeconds": "secret:K"})
-    desk.config = Config(agents={"default": wrong}, secrets={"K": SecretSource(env="KEY_HERE")})
-    desk.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
+    harness.config = Config(agents={"default": wrong}, secrets={"K": SecretSource(env="KEY_HERE")})
+    harness.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
     with pytest.raises(
         EnvironmentLacks, match="needs timeoutSeconds in seconds above 0, not 'secret:K'"
     ) as caught:
-        perform(desk)
+        perform(harness)
     assert "hunter22" not in repr((caught.value.__cause__, caught.value))
 
 
@@ -440,8 +448,8 @@ def test_a_program_s_path_starts_at_the_config(make_desk: MakeDesk, tmp_path: Pa
     (tmp_path / "agent.sh").write_text(f"#!/bin/sh\n{DONE}\n")
     (tmp_path / "agent.sh").chmod(0o755)
     agents = {"mine": AgentSettings(use="command", settings={"argv": ["./agent.sh"]})}
-    desk = make_desk(config=Config(path=tmp_path / "config.yaml", agents=agents, agent="mine"))
-    assert answer(desk)["by"] == "mine"
+    harness = make_desk(config=Config(path=tmp_path / "config.yaml", agents=agents, agent="mine"))
+    assert answer(harness)["by"] == "mine"
 
 
 def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk) -> None:
@@ -449,14 +457,14 @@ def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk
     the worker.
     """
     config = Config(agents={"a": shell(f"env; {DONE}")}, agent="a", environment=("EDITOR",))
-    desk = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
-    desk.environment = {
+    harness = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
+    harness.environment = {
         "PATH": os.environ["PATH"],
         "EDITOR": "vi",
         "AWS_SECRET_ACCESS_KEY": "x",
         "GIT_DIR": "/x",
     }
-    lines = answer(desk)["content"].splitlines()
+    lines = answer(harness)["content"].splitlines()
     assert {"EDITOR=vi", f"{MARK}={THREAD}/1"} <= set(lines)
     assert not any(line.startswith(("AWS_", "GIT_")) for line in lines)
 
@@ -478,10 +486,10 @@ def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(
     config = Config(
         agents={"s": AgentSettings(use="scripted", settings={"file": str(script)})}, agent="s"
     )
-    desk = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
-    assert answer(desk, 1, {"name": "planner"})["usage"] == {"calls": 2}
+    harness = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
+    assert answer(harness, 1, {"name": "planner"})["usage"] == {"calls": 2}
     for seq in (2, 3, 4):
-        desk.steps.append(
+        harness.steps.append(
             {
                 "seq": seq,
                 "role": "report",
@@ -491,36 +499,38 @@ def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(
                 "timestamp": 0,
             }
         )
-    desk.steps.append({"seq": 5, "outcome": None, "timestamp": 0})
-    first_try = perform(desk, 6)
+    harness.steps.append({"seq": 5, "outcome": None, "timestamp": 0})
+    first_try = perform(harness, 6)
     assert isinstance(first_try, Answer)
     assert first_try.fields["content"] == "third"
-    assert answer(desk, 6, attempt=2)["content"] == "third"
-    assert answer(desk, 7)["content"] == "fourth"
+    assert answer(harness, 6, attempt=2)["content"] == "third"
+    assert answer(harness, 7)["content"] == "fourth"
 
 
 def test_history_note_and_extra_words_are_in_the_prompt(make_desk: MakeDesk) -> None:
     """Every agent gets the history; the bundle's words for this step and the person's note are
     there, too.
     """
-    desk = make_desk(
+    harness = make_desk(
         role_bundle(policy=NO_WORKSPACE),
         coder=f"cat > /dev/stderr; {DONE}",
         planner=f"echo 'The plan.'; {DONE}",
     )
-    answer(desk, 1, {"name": "planner"})
-    desk.config = Config(agents={"coder": shell("cat >&2; exit 1")})
-    error = failure(desk, 2, {"name": "coder", "prompt": "Only phase 1."}, note="Mind the tests.")
+    answer(harness, 1, {"name": "planner"})
+    harness.config = Config(agents={"coder": shell("cat >&2; exit 1")})
+    error = failure(
+        harness, 2, {"name": "coder", "prompt": "Only phase 1."}, note="Mind the tests."
+    )
     for words in ("The plan.", "Only phase 1.", "Mind the tests.", 'Parameters: {"depth": 1}'):
         assert words in error["stderr"]
 
 
 def test_a_thread_without_its_workspace_says_so(make_desk: MakeDesk) -> None:
     """A start record from elsewhere; nothing runs in a directory that nobody chose."""
-    desk = make_desk()
-    desk.start = {key: value for key, value in desk.start.items() if key != "workspace"}
+    harness = make_desk()
+    harness.start = {key: value for key, value in harness.start.items() if key != "workspace"}
     with pytest.raises(EnvironmentLacks, match="was started without a workspace"):
-        perform(desk)
+        perform(harness)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from testbed.repositories import git, make_repository
-from testbed.talks import Clock
+from testbed.tool_loops import Clock
 from uncaged_agents.tools.commands import Commands, hand_over, program_places
 from uncaged_agents.tools.toolbox import Toolbox
 from uncaged_agents.tools.working_directory import ToolError, WorkingDirectory

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from testbed.archives import write_archive
 from testbed.journals import NOW_MS, Script
-from testbed.needs import need
 from testbed.processes import end_workers
 from testbed.repositories import git, make_repository
+from testbed.requirements import need
 from uncaged_bundles.ids import new_thread_id
 from uncaged_engine.shipped import shipped_flows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from testbed.cells import MECHANISMS
-from testbed.roles import Desk
+from testbed.roles import EffectHarness
 from testbed.scripting import Perform, desk_for
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler
@@ -38,12 +38,12 @@ def perform(store: Store, mechanism: str, place: Path) -> Perform:
         policy: Mapping[str, object] | None = None,
         *,
         params: Mapping[str, object] | None = None,
-        desk: Desk | None = None,
+        harness: EffectHarness | None = None,
         directory: Path | None = None,
         **more: object,
     ) -> Outcome:
-        desk = desk or desk_for(store, mechanism, policy or {}, params)
-        context = desk.context(1, directory=directory or place)
+        harness = harness or desk_for(store, mechanism, policy or {}, params)
+        context = harness.context(1, directory=directory or place)
         return ScriptHandler().perform(
             {
                 "language": "bash",

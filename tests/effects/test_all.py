@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
-from testbed.roles import Desk, role_bundle
+from testbed.roles import EffectHarness, role_bundle
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.all import AllHandler
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
@@ -17,8 +17,8 @@ Sub = Callable[[int, str, object], Outcome]
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
-    return Desk(
+def harness(store: Store) -> EffectHarness:
+    return EffectHarness(
         store=store,
         bundle=role_bundle(policy={"all": {}, "null": {}, "http": {}}),
         start={},
@@ -31,29 +31,34 @@ def effects(count: int) -> list[Mapping[str, object]]:
 
 
 def perform(
-    desk: Desk, sub: Sub, body: object, done: Mapping[int, Mapping[str, object]] | None = None
+    harness: EffectHarness,
+    sub: Sub,
+    body: object,
+    done: Mapping[int, Mapping[str, object]] | None = None,
 ) -> Outcome:
-    return AllHandler().perform(body, replace(replace(desk, part=sub).context(1), done=done or {}))
+    return AllHandler().perform(
+        body, replace(replace(harness, part=sub).context(1), done=done or {})
+    )
 
 
 def value(index: int, _kind: str, _body: object) -> Outcome:
     return Failure.of("null", "no") if index == 1 else Answer(fields={"outcome": index})
 
 
-def test_one_failure_hides_no_result_unless_it_shall(desk: Desk) -> None:
+def test_one_failure_hides_no_result_unless_it_shall(harness: EffectHarness) -> None:
     """All are performed; with `stop` none is begun after the first failure, and those that were not
     say so.
     """
     failed = {"error": {"kind": "null", "message": "no"}}
-    assert perform(desk, value, {"effects": effects(3)}) == Answer(
+    assert perform(harness, value, {"effects": effects(3)}) == Answer(
         fields={"outcome": [{"outcome": 0}, failed, {"outcome": 2}]}
     )
-    stopped = perform(desk, value, {"effects": effects(4), "limit": 1, "onFailure": "stop"})
+    stopped = perform(harness, value, {"effects": effects(4), "limit": 1, "onFailure": "stop"})
     assert stopped == Answer(fields={"outcome": [{"outcome": 0}, failed, NOT_BEGUN, NOT_BEGUN]})
 
 
 @pytest.mark.parametrize("limit", [1, 3, 8])
-def test_as_many_run_at_once_as_the_limit_says(desk: Desk, limit: int) -> None:
+def test_as_many_run_at_once_as_the_limit_says(harness: EffectHarness, limit: int) -> None:
     """Not one more, and no fewer where there are that many."""
     lock, together = threading.Lock(), threading.Barrier(limit)
     running, most = 0, 0
@@ -68,11 +73,11 @@ def test_as_many_run_at_once_as_the_limit_says(desk: Desk, limit: int) -> None:
             running -= 1
         return Answer(fields={"outcome": None})
 
-    perform(desk, sub, {"effects": effects(limit * 3), "limit": limit})
+    perform(harness, sub, {"effects": effects(limit * 3), "limit": limit})
     assert most == limit
 
 
-def test_what_has_a_line_is_not_performed_again(desk: Desk) -> None:
+def test_what_has_a_line_is_not_performed_again(harness: EffectHarness) -> None:
     """After a crash only the rest is; the answers stand in order."""
     performed: list[int] = []
 
@@ -84,7 +89,7 @@ def test_what_has_a_line_is_not_performed_again(desk: Desk) -> None:
         0: {"seq": 1, "sub": 0, "outcome": "old"},
         2: {"seq": 1, "sub": 2, "error": {"kind": "null", "message": "no"}},
     }
-    outcome = perform(desk, sub, {"effects": effects(3), "limit": 1}, done=done)
+    outcome = perform(harness, sub, {"effects": effects(3), "limit": 1}, done=done)
     assert outcome == Answer(
         fields={
             "outcome": [
@@ -97,7 +102,7 @@ def test_what_has_a_line_is_not_performed_again(desk: Desk) -> None:
     assert performed == [1]
 
 
-def test_what_the_bundle_never_sees_ends_all(desk: Desk) -> None:
+def test_what_the_bundle_never_sees_ends_all(harness: EffectHarness) -> None:
     """A lack of the machine, or a kill: nothing more is begun."""
     begun: list[int] = []
 
@@ -105,19 +110,21 @@ def test_what_the_bundle_never_sees_ends_all(desk: Desk) -> None:
         begun.append(index)
         return Void(word="environment", message="nothing there")
 
-    assert perform(desk, lacks, {"effects": effects(3), "limit": 1}) == Void(
+    assert perform(harness, lacks, {"effects": effects(3), "limit": 1}) == Void(
         word="environment", message="nothing there", begun=False
     )
     assert begun == [0]
-    desk.cancel.request()
-    killed = perform(desk, value, {"effects": effects(3)})
+    harness.cancel.request()
+    killed = perform(harness, value, {"effects": effects(3)})
     assert isinstance(killed, Void)
     assert killed.word == "killed"
 
 
-def test_a_person_cannot_be_waited_for_inside(desk: Desk) -> None:
+def test_a_person_cannot_be_waited_for_inside(harness: EffectHarness) -> None:
     """An effect that turns out to wait is that effect's error."""
-    outcome = perform(desk, lambda *_: Wait(details={"question": "Why?"}), {"effects": effects(1)})
+    outcome = perform(
+        harness, lambda *_: Wait(details={"question": "Why?"}), {"effects": effects(1)}
+    )
     assert isinstance(outcome, Answer)
     assert "waits for a person" in str(outcome.fields["outcome"])
 
@@ -144,18 +151,22 @@ def test_a_person_cannot_be_waited_for_inside(desk: Desk) -> None:
         ),
     ],
 )
-def test_a_bad_body_is_a_failure(body: Mapping[str, object], words: str, desk: Desk) -> None:
+def test_a_bad_body_is_a_failure(
+    body: Mapping[str, object], words: str, harness: EffectHarness
+) -> None:
     """The bundle's author reads it; nothing is performed."""
-    outcome = perform(desk, value, body)
+    outcome = perform(harness, value, body)
     assert isinstance(outcome, Failure)
     assert words in str(outcome.error["message"])
 
 
-def test_after_a_crash_the_most_careful_effect_decides(desk: Desk) -> None:
+def test_after_a_crash_the_most_careful_effect_decides(harness: EffectHarness) -> None:
     """What the policy does not allow was not performed, whatever it is, and does not count."""
     rule = AllHandler().rule
     reading, writing = {"http": {"url": "u"}}, {"http": {"method": "POST", "url": "u"}}
-    assert rule({"effects": [*effects(2), reading]}, desk.bundle) == "repeat"
-    assert rule({"effects": [*effects(2), writing]}, desk.bundle) == "ask"
-    assert rule({"effects": [{"teleport": {}}, {"script": {"body": "x"}}]}, desk.bundle) == "repeat"
-    assert rule("nonsense", desk.bundle) == "repeat"
+    assert rule({"effects": [*effects(2), reading]}, harness.bundle) == "repeat"
+    assert rule({"effects": [*effects(2), writing]}, harness.bundle) == "ask"
+    assert (
+        rule({"effects": [{"teleport": {}}, {"script": {"body": "x"}}]}, harness.bundle) == "repeat"
+    )
+    assert rule("nonsense", harness.bundle) == "repeat"

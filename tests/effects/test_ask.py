@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from testbed.roles import Desk, role_bundle
+from testbed.roles import EffectHarness, role_bundle
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.ask import AskHandler
 from uncaged_engine.door.outcomes import Answer, Failure, Wait
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
-    return Desk(store=store, bundle=role_bundle(policy={"ask": {}}), start={}, environment={})
+def harness(store: Store) -> EffectHarness:
+    return EffectHarness(
+        store=store, bundle=role_bundle(policy={"ask": {}}), start={}, environment={}
+    )
 
 
-def test_a_question_waits_and_its_answer_is_the_outcome(desk: Desk) -> None:
+def test_a_question_waits_and_its_answer_is_the_outcome(harness: EffectHarness) -> None:
     """What may be answered is said beforehand; choices are a schema, too."""
-    handler, context = AskHandler(), desk.context(1)
+    handler, context = AskHandler(), harness.context(1)
     assert handler.perform({"question": "Why?"}, context) == Wait(details={"question": "Why?"})
     chosen = {"question": "Which?", "choices": ["a", "b"]}
     assert handler.perform(chosen, context) == Wait(
@@ -41,8 +43,8 @@ def test_a_question_waits_and_its_answer_is_the_outcome(desk: Desk) -> None:
         ({"question": "Why?", "schema": True}, "ask.schema: must be a mapping"),
     ],
 )
-def test_a_bad_body_is_a_failure(body: object, words: str, desk: Desk) -> None:
+def test_a_bad_body_is_a_failure(body: object, words: str, harness: EffectHarness) -> None:
     """The bundle's author reads it; nobody is asked."""
-    outcome = AskHandler().perform(body, desk.context(1))
+    outcome = AskHandler().perform(body, harness.context(1))
     assert isinstance(outcome, Failure)
     assert words in str(outcome.error["message"])

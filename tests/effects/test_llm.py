@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from testbed.modelserver import ModelServer, fails, says, serving
-from testbed.roles import Desk, role_bundle
-from testbed.talks import KEY
+from testbed.roles import EffectHarness, role_bundle
+from testbed.tool_loops import KEY
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.llm import LlmHandler
@@ -23,14 +23,14 @@ SCHEMA = {
     "properties": {"city": {"type": "string", "minLength": 1}},
     "required": ["city"],
 }
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., EffectHarness]
 
 
 @pytest.fixture
 def make_desk(store: Store) -> MakeDesk:
     def make(
         server: ModelServer | None, *, policy: Mapping[str, object] | None = None, **more: Any
-    ) -> Desk:
+    ) -> EffectHarness:
         url = server.base_url("openai") if server is not None else "http://127.0.0.1:1/v1"
         models = {
             "tiny": AgentSettings(
@@ -38,7 +38,7 @@ def make_desk(store: Store) -> MakeDesk:
                 settings={"baseUrl": url, "model": "tiny-1", "key": "secret:OPENAI_API_KEY"},
             )
         }
-        return Desk(
+        return EffectHarness(
             store=store,
             bundle=role_bundle(policy={"llm": policy or {}}),
             start={},
@@ -49,8 +49,8 @@ def make_desk(store: Store) -> MakeDesk:
     return make
 
 
-def perform(desk: Desk, **body: object) -> Outcome:
-    return LlmHandler().perform(body, desk.context(1))
+def perform(harness: EffectHarness, **body: object) -> Outcome:
+    return LlmHandler().perform(body, harness.context(1))
 
 
 def failed(outcome: Outcome) -> Mapping[str, object]:
@@ -96,11 +96,11 @@ def test_data_fits_its_schema_or_is_put_right(make_desk: MakeDesk) -> None:
         assert len(server.asked) == 1
         assert "- `city`" in server.asked[0]["messages"][0]["content"]
     with serving([says("Bern"), says('{"city": ""}'), says('{"city": "Bern"}')]) as server:
-        desk = make_desk(server)
-        outcome = perform(desk, prompt="Where?", schema=SCHEMA)
+        harness = make_desk(server)
+        outcome = perform(harness, prompt="Where?", schema=SCHEMA)
         assert isinstance(outcome, Answer)
         assert outcome.fields["outcome"] == {"city": "Bern"}
-        assert [attempt["answer"] for attempt in desk.attempts] == ["Bern", '{"city": ""}']
+        assert [attempt["answer"] for attempt in harness.attempts] == ["Bern", '{"city": ""}']
         assert len(server.asked[2]["messages"]) == 5
     with serving(lambda _: says("No.")) as server:
         error = failed(perform(make_desk(server), prompt="Where?", schema=SCHEMA))
@@ -149,9 +149,9 @@ def test_a_wrong_body_is_a_failure(
 def test_the_policy_names_the_models_that_may_be_asked(make_desk: MakeDesk) -> None:
     """Another one is refused; the first of them is the one that is meant when none is named."""
     with serving([says("ok")]) as server:
-        desk = make_desk(server, policy={"models": ["tiny"]})
-        assert failed(perform(desk, prompt="x", model="large"))["kind"] == "policy"
-        assert isinstance(perform(desk, prompt="x"), Answer)
+        harness = make_desk(server, policy={"models": ["tiny"]})
+        assert failed(perform(harness, prompt="x", model="large"))["kind"] == "policy"
+        assert isinstance(perform(harness, prompt="x"), Answer)
 
 
 def test_what_is_not_configured_is_a_lack(make_desk: MakeDesk, store: Store) -> None:
@@ -162,11 +162,13 @@ def test_what_is_not_configured_is_a_lack(make_desk: MakeDesk, store: Store) -> 
         EnvironmentLacks, match=r"config.yaml has no model 'tinny' \(it has: tiny\)"
     ):
         perform(make_desk(None), prompt="x", model="tinny")
-    desk = make_desk(None)
-    desk.environment = {}
+    harness = make_desk(None)
+    harness.environment = {}
     with pytest.raises(EnvironmentLacks, match="OPENAI_API_KEY, which is not set"):
-        perform(desk, prompt="x")
-    bare = Desk(store=store, bundle=role_bundle(policy={"llm": {}}), start={}, environment={})
+        perform(harness, prompt="x")
+    bare = EffectHarness(
+        store=store, bundle=role_bundle(policy={"llm": {}}), start={}, environment={}
+    )
     with pytest.raises(EnvironmentLacks, match="no model is configured"):
         perform(bare, prompt="x")
 
@@ -178,7 +180,7 @@ def test_a_key_in_the_environment_is_a_model(store: Store) -> None:
     with serving([says("hello")]) as server:
         environment = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.url}
         outcome = perform(
-            Desk(
+            EffectHarness(
                 store=store,
                 bundle=role_bundle(policy={"llm": {}}),
                 start={},
@@ -193,11 +195,11 @@ def test_a_key_in_the_environment_is_a_model(store: Store) -> None:
 def test_no_secret_is_in_what_comes_of_it(make_desk: MakeDesk) -> None:
     """Neither in an answer that repeats it, nor in an error, an attempt, a pause or progress."""
     with serving([says(f"Your key is {KEY}.")]) as server:
-        desk = make_desk(server)
-        outcome = perform(desk, prompt="x")
+        harness = make_desk(server)
+        outcome = perform(harness, prompt="x")
         assert isinstance(outcome, Answer)
         assert outcome.fields["outcome"] == "Your key is secret:OPENAI_API_KEY."
-        assert KEY not in str(desk.progress)
+        assert KEY not in str(harness.progress)
     with serving([fails(400, message=f"bad key {KEY}")]) as server:
         assert KEY not in str(failed(perform(make_desk(server), prompt="x")))
     with (
@@ -207,17 +209,17 @@ def test_no_secret_is_in_what_comes_of_it(make_desk: MakeDesk) -> None:
         perform(make_desk(server), prompt="x")
     assert KEY not in str(caught.value)
     with serving([says(KEY), says('{"city": "B"}')]) as server:
-        desk = make_desk(server)
-        perform(desk, prompt="x", schema=SCHEMA)
-        assert KEY not in str(desk.attempts)
+        harness = make_desk(server)
+        perform(harness, prompt="x", schema=SCHEMA)
+        assert KEY not in str(harness.attempts)
 
 
 def test_a_kill_is_a_void_and_a_refusal_a_failure(make_desk: MakeDesk) -> None:
     """The bundle sees the one, never the other."""
     with serving([says("Slow", gate=threading.Event())]) as server:
-        desk = make_desk(server)
-        threading.Timer(0.3, desk.cancel.request).start()
-        outcome = perform(desk, prompt="x")
+        harness = make_desk(server)
+        threading.Timer(0.3, harness.cancel.request).start()
+        outcome = perform(harness, prompt="x")
         assert isinstance(outcome, Void)
         assert outcome.word == "killed"
     with serving([says("I", stop="refusal")]) as server:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.roles import THREAD, Desk, role_bundle
+from testbed.roles import THREAD, EffectHarness, role_bundle
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.null import NullHandler
@@ -14,8 +14,10 @@ from uncaged_engine.door.outcomes import Answer, Failure, Void, Wait
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
-    return Desk(store=store, bundle=role_bundle(policy={"null": {}}), start={}, environment={})
+def harness(store: Store) -> EffectHarness:
+    return EffectHarness(
+        store=store, bundle=role_bundle(policy={"null": {}}), start={}, environment={}
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,9 +31,11 @@ def desk(store: Store) -> Desk:
         ({"value": 1, "sleep_s": 0.001}, Answer(fields={"outcome": 1})),
     ],
 )
-def test_it_comes_to_what_its_body_says(desk: Desk, body: dict[str, Any], outcome: object) -> None:
+def test_it_comes_to_what_its_body_says(
+    harness: EffectHarness, body: dict[str, Any], outcome: object
+) -> None:
     """An answer, a failure or a wait."""
-    assert NullHandler().perform(body, desk.context(1)) == outcome
+    assert NullHandler().perform(body, harness.context(1)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -47,26 +51,28 @@ def test_it_comes_to_what_its_body_says(desk: Desk, body: dict[str, Any], outcom
         ({"times": -1}, "null.times: must be a whole number from 0"),
     ],
 )
-def test_a_bad_body_is_a_failure(desk: Desk, body: object, words: str) -> None:
+def test_a_bad_body_is_a_failure(harness: EffectHarness, body: object, words: str) -> None:
     """The bundle's author reads it; the engine goes on."""
-    outcome = NullHandler().perform(body, desk.context(1))
+    outcome = NullHandler().perform(body, harness.context(1))
     assert isinstance(outcome, Failure)
     assert outcome.error["kind"] == "effect"
     assert words in str(outcome.error["message"])
 
 
-def test_a_kill_ends_its_sleep(desk: Desk) -> None:
+def test_a_kill_ends_its_sleep(harness: EffectHarness) -> None:
     """At once, and the bundle sees nothing of it."""
-    desk.cancel.request()
-    assert isinstance(NullHandler().perform({"sleep_s": 3600}, desk.context(1)), Void)
+    harness.cancel.request()
+    assert isinstance(NullHandler().perform({"sleep_s": 3600}, harness.context(1)), Void)
 
 
-def test_a_lack_is_mended_by_the_second_attempt(desk: Desk) -> None:
+def test_a_lack_is_mended_by_the_second_attempt(harness: EffectHarness) -> None:
     """So that a test can resume what the first attempt paused."""
     body = {"lack": "no key", "value": 1}
     with pytest.raises(EnvironmentLacks, match="no key"):
-        NullHandler().perform(body, desk.context(1))
-    assert NullHandler().perform(body, desk.context(1, attempt=2)) == Answer(fields={"outcome": 1})
+        NullHandler().perform(body, harness.context(1))
+    assert NullHandler().perform(body, harness.context(1, attempt=2)) == Answer(
+        fields={"outcome": 1}
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,15 +85,17 @@ def test_a_lack_is_mended_by_the_second_attempt(desk: Desk) -> None:
         ({"rule": []}, "repeat"),
     ],
 )
-def test_the_rule_is_the_bodys(desk: Desk, body: object, rule: str) -> None:
+def test_the_rule_is_the_bodys(harness: EffectHarness, body: object, rule: str) -> None:
     """Each of the three can be chosen."""
-    assert NullHandler().rule(body, desk.bundle) == rule
+    assert NullHandler().rule(body, harness.bundle) == rule
 
 
-def test_a_mark_tells_what_was_performed_and_how_often(desk: Desk, tmp_path: Path) -> None:
+def test_a_mark_tells_what_was_performed_and_how_often(
+    harness: EffectHarness, tmp_path: Path
+) -> None:
     """Each performance leaves one line, the effect's key, in a file of the thread's own."""
     handler, body = NullHandler(), {"mark": True, "value": 1}
-    handler.perform(body, desk.context(3))
-    handler.perform(body, desk.context(3, attempt=2))
+    handler.perform(body, harness.context(3))
+    handler.perform(body, harness.context(3, attempt=2))
     marks = tmp_path / "store" / "work" / f"{THREAD}.null"
     assert marks.read_text("utf-8").splitlines() == [f"{THREAD}/3"] * 2

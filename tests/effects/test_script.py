@@ -170,13 +170,13 @@ def test_variables_in_paths_are_the_callers(
     perform: Perform, store: Store, mechanism: str, place: Path
 ) -> None:
     """`$NAME`, `~` and relative paths are expanded; an unset variable is refused by its name."""
-    desk = desk_for(
+    harness = desk_for(
         store,
         mechanism,
         {"executables": ["cat"], "read": ["$HOME/data", "data2"]},
         environment={**PATH, "HOME": str(place)},
     )
-    found = told(perform(f"cat {place}/data/file.txt {place}/data2/file.txt", desk=desk))
+    found = told(perform(f"cat {place}/data/file.txt {place}/data2/file.txt", harness=harness))
     assert found["stdout"] == "insideoutside"
     assert "the variable NOWHERE is not set" in refusal(perform("true", {"read": ["$NOWHERE/x"]}))
 
@@ -250,15 +250,16 @@ def test_output_is_cut_at_a_mebibyte(perform: Perform) -> None:
 def test_the_environment_is_chosen(perform: Perform, store: Store, mechanism: str) -> None:
     """Nothing of the caller's comes along but what the policy names and config carries."""
     environment = {**PATH, "LANG": "de_DE", "EDITOR": "vi", "API_KEY": "planted"}
-    desk = desk_for(
+    harness = desk_for(
         store,
         mechanism,
         {"environment": ["EDITOR", "API_KEY"], "executables": ["env"]},
         environment=environment,
     )
-    desk = replace(desk, config=replace(desk.config, environment=("EDITOR",)))
+    harness = replace(harness, config=replace(harness.config, environment=("EDITOR",)))
     names = {
-        line.partition("=")[0] for line in told(perform("env", desk=desk))["stdout"].splitlines()
+        line.partition("=")[0]
+        for line in told(perform("env", harness=harness))["stdout"].splitlines()
     }
     assert names - {"_", "PWD", "SHLVL", "OLDPWD"} == {"PATH", "LANG", "HOME", "TMPDIR", "EDITOR"}
 
@@ -273,10 +274,10 @@ def test_a_secret_goes_only_to_bound_commands(
     config = Config(sandbox=mechanism, secrets={"KEY": SecretSource(env="TOKEN")})  # type: ignore[arg-type]  # one of its words
 
     def attempt(policy: Mapping[str, object]) -> Outcome:
-        desk = desk_for(
+        harness = desk_for(
             store, mechanism, policy, {"key": "secret:KEY"}, environment=environment, config=config
         )
-        return perform('echo "$PARAM_KEY"', desk=desk, parameters={"key": "secret:KEY"})
+        return perform('echo "$PARAM_KEY"', harness=harness, parameters={"key": "secret:KEY"})
 
     assert "which the policy does not name" in refusal(attempt({}))
     assert "may also start head" in refusal(
@@ -338,8 +339,8 @@ def test_a_wrong_body_is_an_answer(perform: Perform, change: dict[str, object], 
 
 def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> None:
     """It does not wait for the script's own end."""
-    desk = desk_for(store, mechanism, {"executables": ["sleep"], "write": [str(place / "data")]})
-    context = desk.context(1, directory=place)
+    harness = desk_for(store, mechanism, {"executables": ["sleep"], "write": [str(place / "data")]})
+    context = harness.context(1, directory=place)
     ready = place / "data" / "ready"
     os.mkfifo(ready)
     ready.chmod(0o666)
@@ -350,7 +351,7 @@ def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> No
     )
     thread.start()
     assert ready.read_text() == "started\n"
-    desk.cancel.request()
+    harness.cancel.request()
     thread.join(20)
     [outcome] = outcomes
     assert isinstance(outcome, Void)

@@ -6,25 +6,27 @@ import re
 from dataclasses import replace
 
 import pytest
-from testbed.roles import Desk, clock, role_bundle
+from testbed.roles import EffectHarness, clock, role_bundle
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.sleep import SleepHandler
 from uncaged_engine.door.outcomes import Answer, Void
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
-    return Desk(store=store, bundle=role_bundle(policy={"sleep": {}}), start={}, environment={})
+def harness(store: Store) -> EffectHarness:
+    return EffectHarness(
+        store=store, bundle=role_bundle(policy={"sleep": {}}), start={}, environment={}
+    )
 
 
-def test_a_sleep_says_until_when(desk: Desk) -> None:
+def test_a_sleep_says_until_when(harness: EffectHarness) -> None:
     """Whoever follows it reads a moment, which stays true while nothing more is said."""
-    context = replace(desk.context(1), intended_ms=clock())
-    desk.cancel.request()
+    context = replace(harness.context(1), intended_ms=clock())
+    harness.cancel.request()
     assert SleepHandler().perform({"seconds": 90}, context) == Void(
         word="killed", message="killed while it slept"
     )
-    [said] = desk.progress
+    [said] = harness.progress
     assert re.fullmatch(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", str(said["text"]))
 
 
@@ -48,15 +50,15 @@ class Clocks:
 
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_sleep_of_seconds_ends_whatever_the_clock_does(
-    desk: Desk, attempt: int, monkeypatch: pytest.MonkeyPatch
+    harness: EffectHarness, attempt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sleep lasts for its seconds by the steady clock, also in a further attempt whose intent
     is in the clock's future.
     """
     clocks = Clocks()
     waits: list[float | None] = []
-    monkeypatch.setattr(desk.cancel, "wait", waits.append)
-    context = desk.context(1, attempt=attempt, intended_ms=clock() + 10**9, clock_ms=clocks.wall)
+    monkeypatch.setattr(harness.cancel, "wait", waits.append)
+    context = harness.context(1, attempt=attempt, intended_ms=clock() + 10**9, clock_ms=clocks.wall)
     assert SleepHandler(clocks.steady).perform({"seconds": 90}, context) == Answer(
         fields={"outcome": clock() + 10**9 + 90_000}
     )
@@ -64,11 +66,11 @@ def test_a_sleep_of_seconds_ends_whatever_the_clock_does(
 
 
 def test_a_further_attempt_sleeps_for_what_is_left(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    harness: EffectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What passed since the intent, while no worker ran, counts."""
     waits: list[float | None] = []
-    monkeypatch.setattr(desk.cancel, "wait", waits.append)
-    context = replace(desk.context(1), attempt=2, intended_ms=clock() - 85_000)
+    monkeypatch.setattr(harness.cancel, "wait", waits.append)
+    context = replace(harness.context(1), attempt=2, intended_ms=clock() - 85_000)
     assert isinstance(SleepHandler(Clocks().steady).perform({"seconds": 90}, context), Answer)
     assert waits == []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import MARKED, Placed, granted, place_script, script_of
-from testbed.foreground import dying, environment, stop
+from testbed.foreground import at_window, environment, stop
 from testbed.steering import finish, marks
 from testbed.windows import Window, place, window
 from uncaged_bundles.errors import RefusedError, UncagedError
@@ -47,7 +47,7 @@ def stalled(engine: Engine, placed: Placed, at: Window) -> Iterator[subprocess.P
     """
     command = [
         sys.executable,
-        *dying(at, "testbed.acting", deed="hold"),
+        *at_window(at, "testbed.store_actions", deed="hold"),
         str(engine.store.root),
         "unpack",
         placed.thread,

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from testbed.bundles import COUNT, MARKED, PLANNED, Placed, place, place_script, script_of
 from testbed.bundles import granted as granted_bundle
+from testbed.fault_checks import drive, drive_message
 from testbed.foreground import worker
-from testbed.judging import drive, drive_message
 from testbed.steering import finish, marks
 from testbed.straced import calls_of, strace
 from uncaged_bundles.storage.store import Store

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from testbed.bundles import MARKED, PLANNED, Placed, place
+from testbed.fault_checks import check_the_recovery, drive, drive_message
 from testbed.foreground import environment, worker
-from testbed.judging import drive, drive_message, judge_the_rest
 from testbed.steering import intent_of, marks
 from testbed.straced import Fault, calls_of, injection, points, strace
 from uncaged_bundles.storage.runtime import VARIABLE
@@ -124,7 +124,7 @@ def test_a_follower_that_cannot_flush_passes_nothing_on(
         assert end.startswith("interrupted: ")
         assert str(placed.path) in end
         assert "Input/output error" in end
-    judge_the_rest(engine, placed, RESULT)
+    check_the_recovery(engine, placed, RESULT)
 
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
@@ -227,5 +227,5 @@ def test_everybody_who_watches_learns_the_path_and_the_reason(
     assert reason in last[-1].body["message"]
     assert reason in engine.threads()[0].message
     assert reason in engine.thread(placed.thread).summary.message
-    judge_the_rest(engine, placed, RESULT)
+    check_the_recovery(engine, placed, RESULT)
     assert reason not in engine.thread(placed.thread).summary.message

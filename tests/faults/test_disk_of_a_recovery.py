@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import MARKED, PLANNED, Placed, granted, place, place_script, script_of
+from testbed.fault_checks import Follower, check_the_disk, check_the_recovery, drive
 from testbed.foreground import worker
-from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.steering import marks
 from testbed.straced import FAULTS, Fault, calls_of, injection, points, strace
 from uncaged_engine.api import Engine
@@ -47,13 +47,13 @@ def torn(engine: Engine) -> Placed:
 
 def suffer(
     engine: Engine, placed: Placed, log: Path, inject: str | None, *, leaves: bool = False
-) -> Witness:
-    witness = Witness()
+) -> Follower:
+    follower = Follower()
     with worker(engine.store, placed.bundle.hash, before=strace(log, inject=inject)) as process:
-        drive(engine.store, placed, witness)
+        drive(engine.store, placed, follower)
         if leaves:
             process.wait(timeout=60)
-    return witness
+    return follower
 
 
 def fault_happened(log: Path) -> bool:
@@ -88,10 +88,12 @@ def test_one_fault_while_a_torn_tail_is_cut(
     not touched.
     """
     log = tmp_path / "log"
-    witness = suffer(engine, torn, log, injection(point, fault))
+    follower = suffer(engine, torn, log, injection(point, fault))
     assert fault_happened(log)
-    judge_the_disk(torn, torn.path.read_bytes(), witness, marks(engine, torn.thread))
-    judge_the_rest(engine, torn, {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]})
+    check_the_disk(torn, torn.path.read_bytes(), follower, marks(engine, torn.thread))
+    check_the_recovery(
+        engine, torn, {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
+    )
     assert [path.read_bytes() for path in torn.path.parent.glob(f"{torn.thread}.*.torn-*")] == [
         TORN
     ]
@@ -143,10 +145,10 @@ def test_one_fault_while_a_blob_is_made(
 ) -> None:
     """No line names a blob that is not there, and the blob is made again by whoever resumes."""
     log = tmp_path / "log"
-    witness = suffer(engine, spilling, log, injection(point, fault))
+    follower = suffer(engine, spilling, log, injection(point, fault))
     assert fault_happened(log)
-    judge_the_disk(spilling, spilling.path.read_bytes(), witness, [])
-    judge_the_rest(engine, spilling, {"success": True, "message": "1", "data": [BIG]})
+    check_the_disk(spilling, spilling.path.read_bytes(), follower, [])
+    check_the_recovery(engine, spilling, {"success": True, "message": "1", "data": [BIG]})
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -159,9 +161,9 @@ def test_one_fault_while_a_worker_comes_or_goes(
     """
     placed = place(engine.store, MARKED, params={"n": 5})
     log = tmp_path / "log"
-    witness = suffer(engine, placed, log, injection(point, fault), leaves=True)
+    follower = suffer(engine, placed, log, injection(point, fault), leaves=True)
     assert fault_happened(log)
-    judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
-    judge_the_rest(
+    check_the_disk(placed, placed.path.read_bytes(), follower, marks(engine, placed.thread))
+    check_the_recovery(
         engine, placed, {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
     )

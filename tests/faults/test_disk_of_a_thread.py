@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import MARKED, Placed, place
+from testbed.fault_checks import Follower, check_the_disk, check_the_recovery, cut_power, drive
 from testbed.foreground import worker
-from testbed.judging import Witness, cut_power, drive, judge_the_disk, judge_the_rest
 from testbed.steering import marks
 from testbed.straced import FAULTS, Fault, calls_of, durable_bytes, injection, points, strace
 from uncaged_engine.api import Engine
@@ -29,13 +29,13 @@ def placed(engine: Engine) -> Placed:
 
 def suffer(
     engine: Engine, placed: Placed, log: Path, inject: str | None, patch: str | None = None
-) -> tuple[Witness, bool]:
+) -> tuple[Follower, bool]:
     """Drive the thread on a worker to which this happens.
 
     Returns:
         Who was told what, and whether the worker is still alive afterwards.
     """
-    witness = Witness()
+    follower = Follower()
     python = (
         ("-m", "testbed.patched", patch, "uncaged_engine.worker")
         if patch
@@ -47,10 +47,10 @@ def suffer(
         python=python,
         before=strace(log, paths=[placed.path], inject=inject),
     ):
-        drive(engine.store, placed, witness)
+        drive(engine.store, placed, follower)
         answer = client.request(engine.store, placed.bundle.hash, {"op": "list"}, start=False)
     assert answer is None or answer["threads"] == []
-    return witness, answer is not None
+    return follower, answer is not None
 
 
 def test_every_call_is_among_the_points(engine: Engine, placed: Placed, tmp_path: Path) -> None:
@@ -74,14 +74,14 @@ def test_one_fault_while_running(
     again, and `resume` completes.
     """
     log = tmp_path / "log"
-    witness, alive = suffer(engine, placed, log, injection(point, fault))
+    follower, alive = suffer(engine, placed, log, injection(point, fault))
     assert alive == (fault != "KILL")
     calls = calls_of(log)
     assert calls[-1].result in (None, -1), (
         "the fault was the last thing that happened to the journal"
     )
-    judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
-    judge_the_rest(engine, placed, RESULT)
+    check_the_disk(placed, placed.path.read_bytes(), follower, marks(engine, placed.thread))
+    check_the_recovery(engine, placed, RESULT)
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -93,11 +93,11 @@ def test_one_power_cut_while_running(
     """
     log = tmp_path / "log"
     created = placed.path.stat().st_size
-    witness, _ = suffer(engine, placed, log, injection(point, "KILL"))
+    follower, _ = suffer(engine, placed, log, injection(point, "KILL"))
     before = placed.path.read_bytes()
     cut_power(placed.path, durable_bytes(log, placed.path, created))
-    judge_the_disk(placed, before, witness, marks(engine, placed.thread))
-    judge_the_rest(engine, placed, RESULT)
+    check_the_disk(placed, before, follower, marks(engine, placed.thread))
+    check_the_recovery(engine, placed, RESULT)
 
 
 @pytest.mark.parametrize(("patch", "point"), [("no-flush", "write 4"), ("late-intent", "write 3")])
@@ -109,11 +109,11 @@ def test_the_harness_sees_a_missing_safeguard(
     """
     log = tmp_path / "log"
     created = placed.path.stat().st_size
-    witness, _ = suffer(engine, placed, log, injection(point, "KILL"), patch)
+    follower, _ = suffer(engine, placed, log, injection(point, "KILL"), patch)
     before = placed.path.read_bytes()
     cut_power(placed.path, durable_bytes(log, placed.path, created))
     with pytest.raises(AssertionError, match=r"without a trace|a follower was told"):
-        judge_the_disk(placed, before, witness, marks(engine, placed.thread))
+        check_the_disk(placed, before, follower, marks(engine, placed.thread))
 
 
 def test_the_harness_sees_a_silent_repetition(
@@ -127,4 +127,4 @@ def test_the_harness_sees_a_silent_repetition(
     suffer(engine, placed, tmp_path / "log", None, "no-attempt-line")
     assert engine.thread(placed.thread).summary.status == "completed"
     with pytest.raises(AssertionError, match="effect 2 was performed 2 times, and 0 lines say so"):
-        judge_the_rest(engine, placed, RESULT)
+        check_the_recovery(engine, placed, RESULT)

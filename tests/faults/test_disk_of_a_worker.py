@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import COUNT, PLANNED, granted, place
+from testbed.fault_checks import drive, drive_message
 from testbed.foreground import environment, worker
-from testbed.judging import drive, drive_message
 from testbed.steering import finish, intent_of, wait_for
 from testbed.straced import strace
 from uncaged_bundles.storage.store import HOME_VARIABLE

@@ -40,7 +40,9 @@ def act(
 ) -> str:
     """Do one thing in a traced process; returns what it acknowledged."""
     python = (
-        ["-m", "testbed.patched", patch, "testbed.acting"] if patch else ["-m", "testbed.acting"]
+        ["-m", "testbed.patched", patch, "testbed.store_actions"]
+        if patch
+        else ["-m", "testbed.store_actions"]
     )
     command = [
         *strace(log, inject=inject, alone=True),

@@ -37,7 +37,14 @@ def ended(engine: Engine, count: int) -> list[Placed]:
 def act(engine: Engine, action: str, log: Path, inject: str | None = None) -> str:
     """Do one thing in a traced process; return what it acknowledged."""
     words = strace(log, calls=CALLS, inject=inject, alone=True)
-    command = [*words, sys.executable, "-m", "testbed.acting", str(engine.store.root), action]
+    command = [
+        *words,
+        sys.executable,
+        "-m",
+        "testbed.store_actions",
+        str(engine.store.root),
+        action,
+    ]
     done = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=False, timeout=120
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import PLANNED, place, source
+from testbed.fault_checks import drive
 from testbed.foreground import worker
-from testbed.judging import drive
 from testbed.steering import finish, marks
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine

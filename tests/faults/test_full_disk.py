@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import COUNT, PLANNED, Placed, granted, place, place_script, script_of
+from testbed.fault_checks import Follower, check_the_disk, check_the_recovery, drive
 from testbed.foreground import worker
-from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import end_workers
 from testbed.steering import finish, intent_of, settle, wait_for
 from uncaged_bundles.errors import UncagedError
@@ -65,16 +65,16 @@ def test_a_disk_that_fills_up_while_a_thread_runs(small: Engine) -> None:
     there; resume completes.
     """
     placed = place(small.store, COUNT, params={"n": STEPS})
-    witness = Witness()
+    follower = Follower()
     with worker(small.store, placed.bundle.hash):
-        drive(small.store, placed, witness)
+        drive(small.store, placed, follower)
         assert client.request(small.store, placed.bundle.hash, {"op": "list"}, start=False)
         assert small.thread(placed.thread).summary.status == "interrupted"
-        judge_the_disk(placed, placed.path.read_bytes(), witness, [])
+        check_the_disk(placed, placed.path.read_bytes(), follower, [])
         with pytest.raises(UncagedError, match="No space left"):
             small.resume(placed.thread)
         grow(small)
-        judge_the_rest(
+        check_the_recovery(
             small, placed, {"success": True, "message": f"sum {STEPS * (STEPS + 1) // 2}"}
         )
 
@@ -100,7 +100,7 @@ def test_a_full_disk_while_a_torn_tail_is_cut(small: Engine) -> None:
         assert placed.path.read_bytes() == before
         assert small.thread(placed.thread).summary.status == "interrupted"
         filler.unlink()
-        judge_the_rest(small, placed, {"success": True, "message": "sum 6"})
+        check_the_recovery(small, placed, {"success": True, "message": "sum 6"})
     assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [
         b'{"seq":2,"inte'
     ]
@@ -123,14 +123,16 @@ def test_a_full_disk_while_a_blob_is_made(small: Engine) -> None:
     placed = place(
         small.store, PLANNED, params={"plan": [{"null": {"value": "v", "times": 600_000}}]}
     )
-    witness = Witness()
+    follower = Follower()
     with worker(small.store, placed.bundle.hash):
-        drive(small.store, placed, witness)
+        drive(small.store, placed, follower)
         assert small.thread(placed.thread).summary.status == "interrupted"
-        judge_the_disk(placed, placed.path.read_bytes(), witness, [])
+        check_the_disk(placed, placed.path.read_bytes(), follower, [])
         assert list(small.store.blobs.iterdir()) == []
         grow(small)
-        judge_the_rest(small, placed, {"success": True, "message": "1", "data": ["v" * 600_000]})
+        check_the_recovery(
+            small, placed, {"success": True, "message": "1", "data": ["v" * 600_000]}
+        )
 
 
 def test_a_full_disk_during_a_repair_pauses_the_thread(small: Engine, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 from testbed.bundles import MARKED, Placed, place, source
+from testbed.fault_checks import Follower, check_the_disk, check_the_recovery
 from testbed.foreground import stop, worker
-from testbed.judging import Witness, judge_the_disk, judge_the_rest
 from testbed.processes import end
 from testbed.steering import finish, intent_of, marks, settle, wait_for
 from uncaged_bundles.errors import UncagedError
@@ -26,11 +26,11 @@ RESULT = {"success": True, "message": f"{STEPS} answers", "data": list(range(1, 
 
 
 @contextmanager
-def driven(engine: Engine, threads: list[Placed]) -> Iterator[list[Witness]]:
+def driven(engine: Engine, threads: list[Placed]) -> Iterator[list[Follower]]:
     """All of them at once on the worker that lives, each with somebody who follows it."""
-    witnesses = [Witness() for _ in threads]
+    followers = [Follower() for _ in threads]
     with ExitStack() as watching:
-        for placed, witness in zip(threads, witnesses, strict=True):
+        for placed, follower in zip(threads, followers, strict=True):
             message = {
                 "op": "drive",
                 "threadId": placed.thread,
@@ -38,8 +38,8 @@ def driven(engine: Engine, threads: list[Placed]) -> Iterator[list[Witness]]:
                 "directory": "/",
             }
             client.request(engine.store, placed.bundle.hash, message, start=False)
-            watching.enter_context(witness.watching(engine.store, placed))
-        yield witnesses
+            watching.enter_context(follower.watching(engine.store, placed))
+        yield followers
 
 
 def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
@@ -51,15 +51,15 @@ def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
     ]
     with (
         worker(engine.store, threads[0].bundle.hash) as process,
-        driven(engine, threads) as witnesses,
+        driven(engine, threads) as followers,
     ):
         wait_for(engine, threads[-1].thread, intent_of(STEPS // 3))
         stop(process)
     assert {one.status for one in engine.threads()} <= {"interrupted", "completed"}
-    for placed, witness in zip(threads, witnesses, strict=True):
-        judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
+    for placed, follower in zip(threads, followers, strict=True):
+        check_the_disk(placed, placed.path.read_bytes(), follower, marks(engine, placed.thread))
     for placed in threads:
-        judge_the_rest(engine, placed, RESULT)
+        check_the_recovery(engine, placed, RESULT)
 
 
 def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import MARKED, Placed, place, source
-from testbed.foreground import dying, environment, worker
+from testbed.fault_checks import check_the_recovery
+from testbed.foreground import at_window, environment, worker
 from testbed.journals import records_of
-from testbed.judging import judge_the_rest
 from testbed.processes import end
 from testbed.steering import finish, marks
 from testbed.windows import place as code_at
@@ -103,7 +103,7 @@ def test_a_second_worker_of_a_bundle_leaves_at_once(engine: Engine, placed: Plac
             ask(connection, placed)
             assert told(connection) == "ok"
         list(engine.follow(placed.thread))
-    judge_the_rest(engine, placed, RESULT)
+    check_the_recovery(engine, placed, RESULT)
 
 
 COMING = """
@@ -165,7 +165,7 @@ def test_two_workers_race_for_one_thread(engine: Engine, placed: Placed) -> None
     assert winner == "ok"
     assert loser == f"thread {placed.thread} is in use by another process"
     judge_the_race(engine, placed)
-    judge_the_rest(engine, placed, RESULT)
+    check_the_recovery(engine, placed, RESULT)
     assert Counter(marks(engine, placed.thread)) == Counter(range(1, 101))
 
 
@@ -220,7 +220,7 @@ def test_who_takes_the_lock_looks_again(engine: Engine, placed: Placed) -> None:
     at = code_at(Path(steering.__file__), "journal = _ask_or_take(")
     words = [
         sys.executable,
-        *dying(at, "testbed.acting", deed="hold"),
+        *at_window(at, "testbed.store_actions", deed="hold"),
         str(engine.store.root),
         "pause",
         placed.thread,

@@ -23,9 +23,9 @@ from testbed.bundles import (
     script_of,
     source,
 )
-from testbed.foreground import dying, environment, worker
+from testbed.fault_checks import Follower, check_the_disk, check_the_recovery, drive
+from testbed.foreground import at_window, environment, worker
 from testbed.journals import records_of
-from testbed.judging import Witness, drive, judge_the_disk, judge_the_rest
 from testbed.processes import end, workers_of
 from testbed.repositories import git, make_repository, write
 from testbed.scripting import objects_at
@@ -98,18 +98,18 @@ def placed(engine: Engine) -> Placed:
 
 def suffer(
     engine: Engine, placed: Placed, at: Window, *, count: int = 1, before: Sequence[str] = ()
-) -> Witness:
+) -> Follower:
     """Drive the thread on a worker that dies there."""
-    witness = Witness()
+    follower = Follower()
     with worker(
         engine.store,
         placed.bundle.hash,
-        python=dying(at, "uncaged_engine.worker", count=count),
+        python=at_window(at, "uncaged_engine.worker", count=count),
         before=before,
     ) as process:
-        drive(engine.store, placed, witness)
+        drive(engine.store, placed, follower)
         assert process.wait(timeout=60) == -9, "it did not come to that place"
-    return witness
+    return follower
 
 
 def act(engine: Engine, python: Sequence[str], *words: str) -> str:
@@ -137,10 +137,10 @@ def test_the_worker_dies_between_effects(
     before `perform` it was not begun.
     """
     placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
-    witness = suffer(engine, placed, window(text), count=count)
+    follower = suffer(engine, placed, window(text), count=count)
     assert engine.thread(placed.thread).summary.status == "interrupted"
-    judge_the_disk(placed, placed.path.read_bytes(), witness, marks(engine, placed.thread))
-    judge_the_rest(engine, placed, RESULT)
+    check_the_disk(placed, placed.path.read_bytes(), follower, marks(engine, placed.thread))
+    check_the_recovery(engine, placed, RESULT)
     assert marks(engine, placed.thread) == [1, 2, 3, 4, 5]
 
 
@@ -152,7 +152,7 @@ def test_the_sandbox_dies_between_effects(
     effect is performed once.
     """
     placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
-    python = dying(window(text), "uncaged_engine.worker", count=count, deed="sandbox")
+    python = at_window(window(text), "uncaged_engine.worker", count=count, deed="sandbox")
     with worker(engine.store, placed.bundle.hash, python=python):
         drive(engine.store, placed)
     assert finish(engine, placed.thread) == RESULT
@@ -167,11 +167,11 @@ def test_the_worker_dies_with_half_a_line_written(engine: Engine) -> None:
     """
     long = place(engine.store, MARKED, params={"n": 5}, prompt="p" * 20_000)
     limit = long.path.stat().st_size + 2 * 125 + 79 + 40  # in the second outcome
-    witness = suffer(engine, long, window(TORN), before=["prlimit", f"--fsize={limit}"])
+    follower = suffer(engine, long, window(TORN), before=["prlimit", f"--fsize={limit}"])
     assert long.path.stat().st_size == limit
     assert not long.path.read_bytes().endswith(b"\n")
-    judge_the_disk(long, long.path.read_bytes(), witness, marks(engine, long.thread))
-    judge_the_rest(engine, long, RESULT)
+    check_the_disk(long, long.path.read_bytes(), follower, marks(engine, long.thread))
+    check_the_recovery(engine, long, RESULT)
     assert [
         part.stat().st_size > 0 for part in long.path.parent.glob(f"{long.thread}.*.torn-*")
     ] == [True]
@@ -185,7 +185,7 @@ def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
     placed.path.write_bytes(script.data + b'{"seq":1,"inte')
     suffer(engine, placed, window(CUT))
     assert placed.path.read_bytes() == script.data + b'{"seq":1,"inte'
-    judge_the_rest(engine, placed, RESULT)
+    check_the_recovery(engine, placed, RESULT)
     assert [part.read_bytes() for part in placed.path.parent.glob("*.torn-*")] == [
         b'{"seq":1,"inte'
     ]
@@ -194,7 +194,7 @@ def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
 def test_the_worker_dies_while_it_leaves(engine: Engine, placed: Placed) -> None:
     """Its socket is gone, its lock too: the next request starts another worker."""
     with worker(
-        engine.store, placed.bundle.hash, python=dying(window(LEAVING), "uncaged_engine.worker")
+        engine.store, placed.bundle.hash, python=at_window(window(LEAVING), "uncaged_engine.worker")
     ) as process:
         drive(engine.store, placed)
         assert process.wait(timeout=60) == -9
@@ -216,7 +216,9 @@ def test_the_worker_dies_before_it_writes_a_resume(engine: Engine) -> None:
     workers = [one.pid for one in workers_of(engine.store.root)]
     assert end(workers) == []
     with worker(
-        engine.store, killed.hash, python=dying(window(NAMED_AS_LOCKED), "uncaged_engine.worker")
+        engine.store,
+        killed.hash,
+        python=at_window(window(NAMED_AS_LOCKED), "uncaged_engine.worker"),
     ) as process:
         message = {
             "op": "drive",
@@ -249,7 +251,7 @@ def test_a_caller_that_came_while_the_worker_left_is_served(engine: Engine) -> N
     with worker(
         engine.store,
         sleeper.bundle.hash,
-        python=dying(leaving, "uncaged_engine.worker", deed="hold"),
+        python=at_window(leaving, "uncaged_engine.worker", deed="hold"),
     ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -304,7 +306,7 @@ def test_the_worker_leaves_between_connect_and_answer(engine: Engine, placed: Pl
 def test_the_client_dies_before_its_thread_has_a_worker(engine: Engine) -> None:
     """It was told no id; the thread is interrupted, and resume starts it."""
     granted(engine.store, MARKED)
-    assert act(engine, dying(window(STARTED), "testbed.acting"), "run", "marked") == ""
+    assert act(engine, at_window(window(STARTED), "testbed.store_actions"), "run", "marked") == ""
     [thread] = engine.threads()
     assert (thread.status, thread.steps) == ("interrupted", 0)
     engine.resume(thread.thread_id)
@@ -318,7 +320,7 @@ def test_the_client_dies_after_its_answer_is_kept(engine: Engine) -> None:
     granted(engine.store, source("asking", _ASKING, policy={"ask": {}}))
     thread = engine.run("asking", prompt="")
     assert settle(engine, thread)["status"] == "waiting"
-    act(engine, dying(window(ANSWERED), "testbed.acting"), "answer", thread, "red")
+    act(engine, at_window(window(ANSWERED), "testbed.store_actions"), "answer", thread, "red")
     assert engine.thread(thread).summary.status == "interrupted"
     engine.resume(thread)
     assert finish(engine, thread)["message"] == "red"
@@ -340,7 +342,7 @@ def test_the_archiver_dies_with_both_files_there(engine: Engine) -> None:
     path = engine.store.data_path(before.summary.hash, thread)
     for text in (ARCHIVED, READ_BOTH):
         assert window(text).line
-    act(engine, dying(window(ARCHIVED), "testbed.acting"), "pack", thread)
+    act(engine, at_window(window(ARCHIVED), "testbed.store_actions"), "pack", thread)
     assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [
         path.name,
         f"{path.name}.zst",
@@ -362,7 +364,7 @@ def test_who_takes_a_thread_out_of_the_archive_dies_with_both_files_there(engine
     assert settle(engine, thread)["status"] == "limit"
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     archive.compress(path)
-    act(engine, dying(window(RESTORED), "testbed.acting"), "unpack", thread)
+    act(engine, at_window(window(RESTORED), "testbed.store_actions"), "unpack", thread)
     assert sorted(one.name for one in path.parent.glob(f"{thread}.data*")) == [
         path.name,
         f"{path.name}.zst",
@@ -387,7 +389,7 @@ def test_who_cuts_an_archived_tail_dies_after_unpacking(engine: Engine) -> None:
     placed = place_script(engine.store, bundle, script)
     placed.path.write_bytes(script.data + b'{"seq":9,"inte')
     archive.compress(placed.path)
-    act(engine, dying(window(UNPACKED), "testbed.acting"), "verify", placed.thread)
+    act(engine, at_window(window(UNPACKED), "testbed.store_actions"), "verify", placed.thread)
     assert placed.path.read_bytes() == script.data + b'{"seq":9,"inte'
     assert [one.thread_id for one in engine.threads()] == [placed.thread]
     kept = engine.verify(placed.thread).kept_aside
@@ -406,7 +408,7 @@ def test_who_removes_a_child_dies_before_the_journal_goes(engine: Engine) -> Non
     finish(engine, parent)
     [child] = [one.thread_id for one in engine.threads() if one.name == "count"]
     path = engine.store.locate_thread(child)[2]
-    act(engine, dying(window(MARKED_REMOVED), "testbed.acting"), "remove", child)
+    act(engine, at_window(window(MARKED_REMOVED), "testbed.store_actions"), "remove", child)
     assert path.with_name(f"{child}.removed").exists()
     assert engine.thread(child).summary.status == "completed"
     engine.remove_thread(child)
@@ -421,7 +423,7 @@ def test_importing_dies_before_the_journal_is_there(engine: Engine, tmp_path: Pa
     exported = tmp_path / "thread.tar.zst"
     export_thread(engine, thread, exported)
     engine.remove_thread(thread)
-    act(engine, dying(window(ORIGIN_ALONE), "testbed.acting"), "import", str(exported))
+    act(engine, at_window(window(ORIGIN_ALONE), "testbed.store_actions"), "import", str(exported))
     assert engine.threads() == []
     assert import_thread(engine, exported, now_ms=0) == thread
     assert [one.imported for one in engine.threads()] == [True]
@@ -435,7 +437,7 @@ def test_a_worker_that_met_a_bug_dies_while_it_makes_room(engine: Engine) -> Non
         engine.store, PLANNED, params={"plan": [{"null": {"fail": "bug"}}, {"null": {"value": 2}}]}
     )
     python = [
-        *dying(window(MAKING_ROOM), "testbed.patched"),
+        *at_window(window(MAKING_ROOM), "testbed.patched"),
         "bug-in-null",
         "uncaged_engine.worker",
     ]
@@ -457,7 +459,10 @@ def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> 
     file = tmp_path / "count.py"
     file.write_bytes(COUNT)
     engine.store.bundle_path(bundle_hash(COUNT)).write_bytes(COUNT)
-    assert act(engine, dying(window(NAMED), "testbed.acting"), "add", "count", str(file)) == ""
+    assert (
+        act(engine, at_window(window(NAMED), "testbed.store_actions"), "add", "count", str(file))
+        == ""
+    )
     assert engine.registry.read().flows == {}
     assert engine.add("count", COUNT, accept=lambda _widened: True).changed
     finish(engine, engine.run("count", prompt="", params={"n": 1}))
@@ -474,7 +479,14 @@ def test_adding_dies_before_the_index_of_the_registry_is_written(
     file = tmp_path / "count.py"
     file.write_bytes(COUNT)
     assert (
-        act(engine, dying(window(INDEX_BEHIND), "testbed.acting"), "add", "count", str(file)) == ""
+        act(
+            engine,
+            at_window(window(INDEX_BEHIND), "testbed.store_actions"),
+            "add",
+            "count",
+            str(file),
+        )
+        == ""
     )
     assert engine.registry.resolve("count") == ("count", bundle_hash(COUNT))
     assert "count" in engine.registry.read().flows
@@ -545,7 +557,9 @@ def test_the_worker_dies_after_a_snapshot_that_no_line_names(
     )
     bundle = granted(engine.store, CODER)
     with worker(
-        engine.store, bundle.hash, python=dying(window(SNAPPED), "uncaged_engine.worker", count=2)
+        engine.store,
+        bundle.hash,
+        python=at_window(window(SNAPPED), "uncaged_engine.worker", count=2),
     ):
         thread = engine.run("coder", prompt="Mend it.", options=RunOptions(workspace=repository))
         status = settle(engine, thread)
@@ -583,7 +597,7 @@ def test_the_worker_dies_while_a_directory_is_lent(tmp_path: Path) -> None:
     os.chown(shared / "a.txt", 0, 7)
     home.mkdir()
     (tmp_path / "lending_out.py").write_text(LENDING)
-    words = [sys.executable, *dying(window(OWNED), "lending_out"), str(shared), str(home)]
+    words = [sys.executable, *at_window(window(OWNED), "lending_out"), str(shared), str(home)]
     variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
     for again in (False, True):
         assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
@@ -610,7 +624,7 @@ def test_the_next_worker_gives_back_what_a_dead_one_lent(engine: Engine, tmp_pat
     (tmp_path / "lending_out.py").write_text(LENDING)
     words = [
         sys.executable,
-        *dying(window(OWNED), "lending_out"),
+        *at_window(window(OWNED), "lending_out"),
         str(shared),
         str(engine.store.root),
     ]
@@ -634,7 +648,7 @@ def test_linking_dies_half_way(tmp_path: Path) -> None:
     renaming = window(LINKED)
     late = code_at(renaming.path, "half.rename(target)")
     for at in (renaming, late):
-        words = [sys.executable, *dying(at, "linking"), str(repository), str(tree)]
+        words = [sys.executable, *at_window(at, "linking"), str(repository), str(tree)]
         variables = {**environment(), "PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
         assert subprocess.run(words, env=variables, check=False, timeout=60).returncode == -9
         assert not (tree / "node_modules").exists()

@@ -15,7 +15,7 @@ import pytest
 from testbed.bundles import PLANNED, granted, source
 from testbed.journals import NOW_MS
 from testbed.processes import end_workers
-from testbed.roles import Desk
+from testbed.roles import EffectHarness
 from testbed.steering import finish, intent_of, settle, wait_for, written
 from testbed.webserver import Reply, Seen, WebServer, data, serving
 from uncaged_bundles.errors import RefusedError
@@ -343,7 +343,7 @@ def test_a_child_that_a_person_resumes_at_the_same_time_is_waited_for(engine: En
         server.await_all()
         end_workers(engine.store.root)
         assert engine.thread(child).summary.status == "interrupted"
-        context = Desk(
+        context = EffectHarness(
             store=engine.store,
             bundle=engine.store.load_bundle(engine.thread(child).summary.hash, KNOWN),
             start={},

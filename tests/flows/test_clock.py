@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 from testbed.bundles import COUNT, PLANNED, granted, place, source
+from testbed.fault_checks import drive
 from testbed.foreground import worker
-from testbed.judging import drive
 from testbed.steering import finish, settle, written
 from uncaged_bundles.storage.store import HOME_VARIABLE, Store
 from uncaged_cli import main

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import pytest
 from testbed.bundles import PLANNED, granted, source
+from testbed.interleaving import just_before
 from testbed.journals import records_of
-from testbed.moments import just_before
 from testbed.processes import end_workers
 from testbed.steering import finish, intent_of, marks, settle, wait_for, written
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError

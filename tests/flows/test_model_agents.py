@@ -19,7 +19,7 @@ from testbed.modelserver import ModelServer, Seen, Turn, calls, fails, says, ser
 from testbed.processes import workers_of
 from testbed.repositories import git
 from testbed.steering import finish, settle, wait_for
-from testbed.talks import KEY, WIRES
+from testbed.tool_loops import KEY, WIRES
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_models.settings import Wire

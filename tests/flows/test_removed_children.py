@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import MARKED, PLANNED, Placed, granted, place_script, script_of, thread_id
-from testbed.foreground import dying, environment
+from testbed.foreground import at_window, environment
 from testbed.journals import NOW_MS, Script
 from testbed.steering import finish, marks
 from testbed.windows import window
@@ -210,7 +210,7 @@ def test_a_crash_between_marker_and_unlink_loses_nothing(engine: Engine) -> None
     orphan = child_of(engine, thread_id(9))
     command = [
         sys.executable,
-        *dying(window(MARKER), "testbed.acting"),
+        *at_window(window(MARKER), "testbed.store_actions"),
         str(engine.store.root),
         "remove",
         orphan.thread,

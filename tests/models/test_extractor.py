@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from testbed.modelserver import ModelServer, fails, says, serving
-from testbed.roles import Desk, role_bundle
-from testbed.talks import KEY
+from testbed.roles import EffectHarness, role_bundle
+from testbed.tool_loops import KEY
 from uncaged_agents.choose import choose_agents
 from uncaged_agents.role import RoleHandler
 from uncaged_bundles.errors import EnvironmentLacks
@@ -20,14 +20,14 @@ from uncaged_engine.settings.config import AgentSettings, Config, SecretSource
 
 pytestmark = pytest.mark.slow
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., EffectHarness]
 
 
 @pytest.fixture
 def make_desk(store: Store) -> MakeDesk:
     """A thread whose agent says what a shell script prints, and whose extractor is a model."""
 
-    def make(server: ModelServer, script: str, extractor: str | None = "tiny") -> Desk:
+    def make(server: ModelServer, script: str, extractor: str | None = "tiny") -> EffectHarness:
         tiny = {
             "baseUrl": server.base_url("openai"),
             "model": "tiny-1",
@@ -50,13 +50,15 @@ def make_desk(store: Store) -> MakeDesk:
             directory=store.root,
         )
         start = {"parameters": {"prompt": "Do it.", "params": {}}, "agents": agents}
-        return Desk(store=store, bundle=bundle, start=start, environment=environment, config=config)
+        return EffectHarness(
+            store=store, bundle=bundle, start=start, environment=environment, config=config
+        )
 
     return make
 
 
-def perform(desk: Desk) -> Outcome:
-    return RoleHandler().perform({"name": "coder"}, desk.context(1))
+def perform(harness: EffectHarness) -> Outcome:
+    return RoleHandler().perform({"name": "coder"}, harness.context(1))
 
 
 def test_a_block_that_fits_needs_no_model(make_desk: MakeDesk) -> None:
@@ -72,8 +74,8 @@ def test_an_agent_that_cannot_is_read_by_the_model(make_desk: MakeDesk) -> None:
     without an extractor it fails.
     """
     with serving([says('{"status": "done"}')]) as server:
-        desk = make_desk(server, "echo I am done.")
-        outcome = perform(desk)
+        harness = make_desk(server, "echo I am done.")
+        outcome = perform(harness)
         assert isinstance(outcome, Answer), outcome
         assert outcome.fields["meta"] == {"status": "done"}
         assert outcome.fields["content"] == "I am done.\n"
@@ -90,26 +92,26 @@ def test_an_agent_that_cannot_is_read_by_the_model(make_desk: MakeDesk) -> None:
 def test_the_model_does_not_hear_the_agents_secrets(make_desk: MakeDesk) -> None:
     """It is somebody else's; the agent's answer reaches it as it would stand in the journal."""
     with serving([says('{"status": "done"}')]) as server:
-        desk = make_desk(server, "echo My key is $MINE.")
-        shell = desk.config.agents["shell"]
+        harness = make_desk(server, "echo My key is $MINE.")
+        shell = harness.config.agents["shell"]
         agents = {"shell": replace(shell, settings={**shell.settings, "env": {"MINE": "secret:K"}})}
-        desk.config = replace(
-            desk.config, agents=agents, secrets={"K": SecretSource(env="KEY_HERE")}
+        harness.config = replace(
+            harness.config, agents=agents, secrets={"K": SecretSource(env="KEY_HERE")}
         )
-        desk.environment = {**desk.environment, "KEY_HERE": "hunter22-value"}
-        assert isinstance(perform(desk), Answer)
+        harness.environment = {**harness.environment, "KEY_HERE": "hunter22-value"}
+        assert isinstance(perform(harness), Answer)
         assert "My key is secret:K." in server.asked[0]["messages"][1]["content"]
 
 
 def test_a_model_that_cannot_either_is_one_of_the_attempts(make_desk: MakeDesk) -> None:
     """Nothing is filled in: the step fails, and says who tried what."""
     with serving(lambda _: says("It does not say.")) as server:
-        desk = make_desk(server, "echo hm.")
-        outcome = perform(desk)
+        harness = make_desk(server, "echo hm.")
+        outcome = perform(harness)
     assert isinstance(outcome, Failure)
     assert outcome.error["kind"] == "extraction"
     assert "the extractor 'tiny'" in str(outcome.error["attempts"])
-    assert [attempt.get("extractor") for attempt in desk.attempts] == [
+    assert [attempt.get("extractor") for attempt in harness.attempts] == [
         None,
         None,
         None,

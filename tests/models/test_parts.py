@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from testbed.modelserver import Turn, calls, says, serving
-from testbed.talks import Notebook, talking
+from testbed.tool_loops import RecordingTools, open_loop
 from uncaged_bundles.errors import UsageError
 from uncaged_models.anthropic import retry_after_s
 from uncaged_models.client import Usage
@@ -204,9 +204,9 @@ def test_thoughts_go_back_as_they_came_and_three_places_are_marked_for_the_cache
     script = [calls(("look", {}), thinking="Let me see."), says("Done.")]
     with (
         serving(script) as server,
-        talking(server, "anthropic", tools=Notebook(), options={"temperature": 0}) as sight,
+        open_loop(server, "anthropic", tools=RecordingTools(), options={"temperature": 0}) as run,
     ):
-        sight.talk.answer()
+        run.loop.answer()
         first, second = server.asked
     thought, call = second["messages"][1]["content"]
     assert thought == {"type": "thinking", "thinking": "Let me see.", "signature": "signed"}
@@ -232,10 +232,10 @@ def test_thoughts_go_back_as_they_came_and_three_places_are_marked_for_the_cache
 def test_only_its_own_maker_gets_the_new_name_of_the_bound() -> None:
     """Everybody else knows ``max_tokens``; without a setting no bound is sent at all."""
     with serving([says("a"), says("b")]) as server:
-        with talking(server, "openai", maxTokens=99) as sight:
-            sight.talk.answer()
-        with talking(server, "openai") as sight:
-            sight.talk.answer()
+        with open_loop(server, "openai", maxTokens=99) as run:
+            run.loop.answer()
+        with open_loop(server, "openai") as run:
+            run.loop.answer()
         assert server.asked[0]["max_tokens"] == 99
         assert not {"max_tokens", "max_completion_tokens"} & set(server.asked[1])
 
@@ -247,8 +247,8 @@ def test_a_form_is_sent_where_the_endpoint_can_force_it(wire: Any) -> None:
     simple = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     with serving([Turn(text=("{}",)), Turn(text=("{}",)), Turn(text=("{}",))]) as server:
         for schema, structured in ((simple, True), (simple, False), (OPEN, True)):
-            with talking(server, wire, schema=schema, structured=structured) as sight:
-                sight.talk.answer()
+            with open_loop(server, wire, schema=schema, structured=structured) as run:
+                run.loop.answer()
         forms = [
             body.get("output_config", {}).get("format") or body.get("response_format")
             for body in server.asked
@@ -260,9 +260,9 @@ def test_a_form_is_sent_where_the_endpoint_can_force_it(wire: Any) -> None:
 @pytest.mark.slow
 def test_a_context_that_is_full_names_the_setting() -> None:
     """The model stops in the middle of its turn; asking on would not help."""
-    with serving([says("And th", stop="context")]) as server, talking(server, "anthropic") as sight:
+    with serving([says("And th", stop="context")]) as server, open_loop(server, "anthropic") as run:
         with pytest.raises(TooLong, match=r"lower limits\.historyCharacters"):
-            sight.talk.answer()
+            run.loop.answer()
         assert len(server.asked) == 1
 
 
@@ -271,10 +271,10 @@ def test_a_turn_that_was_all_thought_is_no_answer() -> None:
     """Nothing is there to be continued; the failure names the bound."""
     with (
         serving([Turn(thinking="Hm.", stop="length")]) as server,
-        talking(server, "anthropic") as sight,
+        open_loop(server, "anthropic") as run,
     ):
         with pytest.raises(ModelFailed, match="used up maxTokens"):
-            sight.talk.answer()
+            run.loop.answer()
         assert len(server.asked) == 1
 
 

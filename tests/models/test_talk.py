@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from testbed.modelserver import Turn, calls, fails, says, serving
-from testbed.talks import KEY, WIRES, Clock, Notebook, talking
+from testbed.tool_loops import KEY, WIRES, Clock, RecordingTools, open_loop
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_models.errors import ModelFailed, TooLong
 from uncaged_models.loop import GO_ON, LAST_TURN, MAX_REPLY_CHARACTERS
@@ -32,10 +32,10 @@ def test_an_answer_is_the_pieces_of_the_stream_and_costs_one_request(wire: Wire)
         serving(
             [says("Two ", "words.", input_tokens=120, cached_tokens=20, output_tokens=7)]
         ) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
-        assert sight.talk.answer() == "Two words."
-        usage = sight.talk.meter.document()
+        assert run.loop.answer() == "Two words."
+        usage = run.loop.meter.document()
         assert usage.pop("seconds") is not None
         assert usage == {
             "model": "tiny",
@@ -48,7 +48,7 @@ def test_an_answer_is_the_pieces_of_the_stream_and_costs_one_request(wire: Wire)
         assert KEY in seen.headers["authorization"]
         assert KEY not in str(seen.body)
         assert seen.body["stream"] is True
-        assert sight.progress[-1]["usage"]
+        assert run.progress[-1]["usage"]
 
 
 def test_calls_of_one_turn_are_answered_in_order_in_one_turn(wire: Wire) -> None:
@@ -59,9 +59,9 @@ def test_calls_of_one_turn_are_answered_in_order_in_one_turn(wire: Wire) -> None
         calls(("note", {"text": "a"}), ("note", '{"text": '), ("note", "[1]"), ("look", "")),
         says("Done."),
     ]
-    notebook = Notebook()
-    with serving(script) as server, talking(server, wire, tools=notebook) as sight:
-        assert sight.talk.answer() == "Done."
+    notebook = RecordingTools()
+    with serving(script) as server, open_loop(server, wire, tools=notebook) as run:
+        assert run.loop.answer() == "Done."
         assert notebook.used == [("note", {"text": "a"}), ("look", {})]
         messages = server.asked[1]["messages"]
         if wire == "anthropic":
@@ -89,7 +89,7 @@ def test_calls_of_one_turn_are_answered_in_order_in_one_turn(wire: Wire) -> None
         assert texts[0] == "noted 1"
         assert "not JSON" in texts[1]
         assert "must be a JSON object, not list" in texts[2]
-        assert [event["tool"] for event in sight.progress if "tool" in event] == [
+        assert [event["tool"] for event in run.progress if "tool" in event] == [
             "note",
             "note",
             "note",
@@ -103,8 +103,8 @@ def test_a_turn_that_was_cut_off_in_a_call_is_told_so(wire: Wire) -> None:
         calls(("note", {"text": "a"}), ("note", '{"text": "long'), stop="length"),
         says("Done."),
     ]
-    with serving(script) as server, talking(server, wire, tools=Notebook()) as sight:
-        assert sight.talk.answer() == "Done."
+    with serving(script) as server, open_loop(server, wire, tools=RecordingTools()) as run:
+        assert run.loop.answer() == "Done."
         assert "smaller pieces" in str(server.asked[1]["messages"])
         assert "noted 1" in str(server.asked[1]["messages"])
 
@@ -115,16 +115,16 @@ def test_a_text_that_was_cut_off_is_continued_where_it_ended(wire: Wire) -> None
         serving(
             [says("one, ", stop="length"), says("two, ", stop="length"), says("three")]
         ) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
-        assert sight.talk.answer() == "one, two, three"
+        assert run.loop.answer() == "one, two, three"
         assert contents(server.asked[1]["messages"][-1]) == GO_ON
     with (
         serving(lambda _: says("on and ", stop="length")) as endless,
-        talking(endless, wire) as sight,
+        open_loop(endless, wire) as run,
     ):
         with pytest.raises(ModelFailed, match="maxTokens 5 times and did not finish"):
-            sight.talk.answer()
+            run.loop.answer()
         assert len(endless.asked) == 5
 
 
@@ -133,25 +133,25 @@ def test_the_last_turn_has_no_tools_so_that_an_answer_comes(wire: Wire) -> None:
     fails and names the bound.
     """
     script = [calls(("look", {})), calls(("look", {})), says("Then this.")]
-    with serving(script) as server, talking(server, wire, tools=Notebook(), turns=3) as sight:
-        assert sight.talk.answer() == "Then this."
+    with serving(script) as server, open_loop(server, wire, tools=RecordingTools(), turns=3) as run:
+        assert run.loop.answer() == "Then this."
         assert "tool_choice" not in server.asked[1]
         assert server.asked[2]["tool_choice"] in ({"type": "none"}, "none")
         assert contents(server.asked[2]["messages"][-1]).endswith(LAST_TURN)
     with (
         serving(lambda _: calls(("look", {}))) as server,
-        talking(server, wire, tools=Notebook(), turns=3) as sight,
+        open_loop(server, wire, tools=RecordingTools(), turns=3) as run,
     ):
         with pytest.raises(ModelFailed, match="no final answer within 3 turns; raise maxTurns"):
-            sight.talk.answer()
+            run.loop.answer()
         assert len(server.asked) == 3
 
 
 def test_a_refusal_is_a_failure_of_its_own_kind(wire: Wire) -> None:
     """Nobody asks a second time."""
-    with serving([says("I", stop="refusal")]) as server, talking(server, wire) as sight:
+    with serving([says("I", stop="refusal")]) as server, open_loop(server, wire) as run:
         with pytest.raises(ModelFailed, match=r"refuses to answer: .*not this") as caught:
-            sight.talk.answer()
+            run.loop.answer()
         assert caught.value.kind == "refusal"
         assert len(server.asked) == 1
 
@@ -161,10 +161,10 @@ def test_a_busy_endpoint_is_asked_again(wire: Wire, status: int) -> None:
     """It is left alone for as long as it says; the answer then is the answer."""
     with (
         serving([fails(status, retry_after_ms="150"), says("Now.")]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
         Clock() as clock,
     ):
-        assert sight.talk.answer() == "Now."
+        assert run.loop.answer() == "Now."
         assert len(server.asked) == 2
     assert clock.seconds >= 0.15
 
@@ -176,17 +176,17 @@ def test_a_lasting_outage_is_a_lack_after_four_tries(wire: Wire, status: int) ->
     """
     with (
         serving(lambda _: fails(status, message="still broken")) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
         with pytest.raises(
             EnvironmentLacks,
             match=rf"answered {status}: .*broken \(tried 4 times\); wait .*, then resume$",
         ) as caught:
-            sight.talk.answer()
+            run.loop.answer()
         assert "cannot be reached" not in str(caught.value)
         assert len(server.asked) == 4
-        assert [event["try"] for event in sight.progress if "try" in event] == [2, 3, 4]
-        assert "try 2 of 4 in 0.005 s" in str(sight.progress)
+        assert [event["try"] for event in run.progress if "try" in event] == [2, 3, 4]
+        assert "try 2 of 4 in 0.005 s" in str(run.progress)
 
 
 @pytest.mark.parametrize(("after", "seconds"), [("3600", 7200.0), ("20", 10.0)])
@@ -203,8 +203,8 @@ def test_an_endpoint_that_asks_for_a_long_wait_is_not_waited_for(
         EnvironmentLacks,
         match=rf"cannot be asked again for {after} s \(tried 1 time\); wait until it answers again",
     )
-    with serving([later]) as server, talking(server, wire, seconds=seconds) as sight, lack:
-        sight.talk.answer()
+    with serving([later]) as server, open_loop(server, wire, seconds=seconds) as run, lack:
+        run.loop.answer()
 
 
 @pytest.mark.parametrize("cut", ["hard", "soft"])
@@ -212,25 +212,25 @@ def test_a_stream_that_breaks_off_is_asked_for_again(wire: Wire, cut: str) -> No
     """Half an answer is never taken for a whole one, however politely the connection ended; four of
     them are an outage.
     """
-    with serving([says("Half", cut=cut), says("Whole.")]) as server, talking(server, wire) as sight:
-        assert sight.talk.answer() == "Whole."
-        assert [turn.text for turn in sight.talk.conversation.turns] == ["Say it.", "Whole."]
-    with serving(lambda _: says("Half", cut=cut)) as server, talking(server, wire) as sight:
+    with serving([says("Half", cut=cut), says("Whole.")]) as server, open_loop(server, wire) as run:
+        assert run.loop.answer() == "Whole."
+        assert [turn.text for turn in run.loop.conversation.turns] == ["Say it.", "Whole."]
+    with serving(lambda _: says("Half", cut=cut)) as server, open_loop(server, wire) as run:
         with pytest.raises(
             EnvironmentLacks, match=r"(broke off|before it was whole).*\(tried 4 times\)"
         ):
-            sight.talk.answer()
+            run.loop.answer()
         assert len(server.asked) == 4
-        assert sight.talk.meter.usage.output >= 4
+        assert run.loop.meter.usage.output >= 4
 
 
 def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) -> None:
     """Overloaded while it answers: asked again."""
     with (
         serving([says("Half", error="overloaded_error"), says("Whole.")]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
-        assert sight.talk.answer() == "Whole."
+        assert run.loop.answer() == "Whole."
         assert len(server.asked) == 2
 
 
@@ -263,17 +263,17 @@ def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(
     wire: Wire, turn: Turn, words: str
 ) -> None:
     """It is not retried, and says what to do; the key is not in it."""
-    with serving([turn]) as server, talking(server, wire) as sight:
+    with serving([turn]) as server, open_loop(server, wire) as run:
         with pytest.raises(EnvironmentLacks, match=words) as caught:
-            sight.talk.answer()
+            run.loop.answer()
         assert KEY not in str(caught.value)
         assert len(server.asked) == 1
 
 
 def test_a_server_that_wants_no_key_is_sent_none(wire: Wire) -> None:
     """With an address of one's own the key may be left out; nothing stands in its place."""
-    with serving([says("Hello.")]) as server, talking(server, wire, key="") as sight:
-        assert sight.talk.answer() == "Hello."
+    with serving([says("Hello.")]) as server, open_loop(server, wire, key="") as run:
+        assert run.loop.answer() == "Hello."
         assert not {"authorization", "x-api-key"} & set(server.seen[0].headers)
 
 
@@ -282,16 +282,16 @@ def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
     with serving([]) as server:
         base = server.base_url(wire)
     with (
-        talking(server, wire, baseUrl=base) as sight,
+        open_loop(server, wire, baseUrl=base) as run,
         pytest.raises(EnvironmentLacks, match=rf"{base} cannot be reached .*fix baseUrl"),
     ):
-        sight.talk.answer()
+        run.loop.answer()
     wrong = pytest.raises(
         EnvironmentLacks,
         match=r"is no model's endpoint: .* text/html, which is no stream of events.*fix baseUrl",
     )
-    with serving([Turn(body="<html>Welcome</html>")]) as page, talking(page, wire) as sight, wrong:
-        sight.talk.answer()
+    with serving([Turn(body="<html>Welcome</html>")]) as page, open_loop(page, wire) as run, wrong:
+        run.loop.answer()
 
 
 def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) -> None:
@@ -301,17 +301,17 @@ def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) ->
     with serving([]) as server:
         secure = server.base_url(wire).replace("http:", "https:")
         with (
-            talking(server, wire, baseUrl=secure) as sight,
+            open_loop(server, wire, baseUrl=secure) as run,
             pytest.raises(EnvironmentLacks) as caught,
         ):
-            sight.talk.answer()
+            run.loop.answer()
         assert f"there is no secure connection with {secure} (" in str(caught.value)
         refusing = {"HTTPS_PROXY": server.url}
         with (
-            talking(server, wire, baseUrl="https://m.invalid/v1", environment=refusing) as sight,
+            open_loop(server, wire, baseUrl="https://m.invalid/v1", environment=refusing) as run,
             pytest.raises(EnvironmentLacks) as by,
         ):
-            sight.talk.answer()
+            run.loop.answer()
     assert "the proxy for https://m.invalid/v1 refuses it (501 " in str(by.value)
     assert "cannot be reached" not in f"{caught.value} {by.value}"
 
@@ -330,10 +330,10 @@ def test_a_prompt_larger_than_the_context_names_the_setting(wire: Wire, turn: Tu
     """It fails at once, and says which quota makes the prompt smaller."""
     with (
         serving([turn]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
         pytest.raises(TooLong, match=r"lower limits\.historyCharacters"),
     ):
-        sight.talk.answer()
+        run.loop.answer()
     assert len(server.asked) == 1
 
 
@@ -341,13 +341,13 @@ def test_any_other_refused_request_is_a_failure(wire: Wire) -> None:
     """With the words of the endpoint, and without a second try."""
     with (
         serving([fails(400, "invalid_request_error", "temperature: unknown field")]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
         with pytest.raises(
             ModelFailed,
             match=r"refused the request to 'tiny' with 400: .*temperature: unknown field",
         ):
-            sight.talk.answer()
+            run.loop.answer()
         assert len(server.asked) == 1
 
 
@@ -356,12 +356,12 @@ def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
     gate = threading.Event()
     with (
         serving([says("Slowly", gate=gate), says("again")]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
-        killer = threading.Timer(0.3, sight.cancel.request)
+        killer = threading.Timer(0.3, run.cancel.request)
         killer.start()
         with Clock() as clock, pytest.raises(ConversationCancelled):
-            sight.talk.answer()
+            run.loop.answer()
         assert 0.2 < clock.seconds < 5
         assert len(server.asked) == 1
 
@@ -372,12 +372,12 @@ def test_a_turn_that_a_kill_cuts_off_is_counted(wire: Wire) -> None:
     """
     with (
         serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
-        threading.Timer(0.3, sight.cancel.request).start()
+        threading.Timer(0.3, run.cancel.request).start()
         with pytest.raises(ConversationCancelled):
-            sight.talk.answer()
-    last: Any = sight.progress[-1]["usage"]
+            run.loop.answer()
+    last: Any = run.progress[-1]["usage"]
     assert (last["inputTokens"], last["outputTokens"], last["turns"]) == (
         100 if wire == "anthropic" else 0,
         100,
@@ -395,19 +395,19 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
         gate.wait(20)
         return says("late")
 
-    with serving(silent) as server, talking(server, wire) as sight:
-        threading.Timer(0.3, sight.cancel.request).start()
+    with serving(silent) as server, open_loop(server, wire) as run:
+        threading.Timer(0.3, run.cancel.request).start()
         with Clock() as clock, pytest.raises(ConversationCancelled):
-            sight.talk.answer()
+            run.loop.answer()
         gate.set()
     assert clock.seconds < 5
     with (
         serving(lambda _: fails(429, retry_after_ms="60000")) as server,
-        talking(server, wire, seconds=600) as sight,
+        open_loop(server, wire, seconds=600) as run,
     ):
-        threading.Timer(0.3, sight.cancel.request).start()
+        threading.Timer(0.3, run.cancel.request).start()
         with Clock() as clock, pytest.raises(ConversationCancelled):
-            sight.talk.answer()
+            run.loop.answer()
     assert clock.seconds < 5
 
 
@@ -415,13 +415,13 @@ def test_an_answer_has_its_time(wire: Wire) -> None:
     """When it is over the stream is cut, and the failure says how long it had."""
     with (
         serving([says("Slowly", gate=threading.Event())]) as server,
-        talking(server, wire, seconds=0.4) as sight,
+        open_loop(server, wire, seconds=0.4) as run,
     ):
         with (
             Clock() as clock,
             pytest.raises(ModelFailed, match=r"no answer within 0\.4 s") as caught,
         ):
-            sight.talk.answer()
+            run.loop.answer()
         assert caught.value.kind == "timeout"
         assert clock.seconds < 5
 
@@ -429,14 +429,14 @@ def test_an_answer_has_its_time(wire: Wire) -> None:
 def test_an_answer_without_an_end_is_stopped(wire: Wire) -> None:
     """A turn of more characters than any model writes is no answer; a large one is."""
     large = "x" * (MAX_REPLY_CHARACTERS // 8)
-    with serving([says(*[large] * 7)]) as server, talking(server, wire) as sight:
-        assert len(sight.talk.answer()) == 7 * len(large)
+    with serving([says(*[large] * 7)]) as server, open_loop(server, wire) as run:
+        assert len(run.loop.answer()) == 7 * len(large)
     with (
         serving([says(*[large] * 12)]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
         pytest.raises(ModelFailed, match="more than 4194304 characters"),
     ):
-        sight.talk.answer()
+        run.loop.answer()
 
 
 def test_half_a_surrogate_pair_travels_no_further(wire: Wire) -> None:
@@ -444,8 +444,8 @@ def test_half_a_surrogate_pair_travels_no_further(wire: Wire) -> None:
     instead.
     """
     script = [calls(("note", '{"text": "\\ud800"}'), text=("bad \ud800",)), says("ok \udfff")]
-    with serving(script) as server, talking(server, wire, tools=Notebook()) as sight:
-        assert sight.talk.answer() == "ok \\udfff"
+    with serving(script) as server, open_loop(server, wire, tools=RecordingTools()) as run:
+        assert run.loop.answer() == "ok \\udfff"
         assert len(server.asked) == 2
 
 
@@ -456,14 +456,14 @@ def test_followers_see_the_last_line_and_the_tokens(wire: Wire) -> None:
     gate = threading.Event()
     with (
         serving([says("first line\n", "second", gate=gate)]) as server,
-        talking(server, wire) as sight,
+        open_loop(server, wire) as run,
     ):
         release = threading.Timer(0.2, gate.set)
         release.start()
-        sight.talk.answer()
-        texts = [event["text"] for event in sight.progress if "text" in event]
+        run.loop.answer()
+        texts = [event["text"] for event in run.progress if "text" in event]
         assert texts[0] == "first line"
-        assert all(set(event) <= {"text", "tokens", "usage"} for event in sight.progress)
+        assert all(set(event) <= {"text", "tokens", "usage"} for event in run.progress)
 
 
 def test_a_request_goes_through_the_callers_proxy(wire: Wire) -> None:
@@ -471,22 +471,22 @@ def test_a_request_goes_through_the_callers_proxy(wire: Wire) -> None:
     excepted.
     """
     with serving([says("via proxy")]) as server:
-        with talking(
+        with open_loop(
             server,
             wire,
             environment={"HTTP_PROXY": server.url},
             baseUrl="http://model.invalid:9/v1",
-        ) as sight:
-            assert sight.talk.answer() == "via proxy"
+        ) as run:
+            assert run.loop.answer() == "via proxy"
             assert server.seen[0].path.startswith("http://model.invalid:9/")
         excepted = {"HTTP_PROXY": server.url, "NO_PROXY": "model.invalid"}
         with (
-            talking(
+            open_loop(
                 server, wire, environment=excepted, baseUrl="http://model.invalid:9/v1"
-            ) as sight,
+            ) as run,
             pytest.raises(EnvironmentLacks),
         ):
-            sight.talk.answer()
+            run.loop.answer()
 
 
 def test_a_proxy_that_is_no_http_proxy_is_a_lack(wire: Wire) -> None:
@@ -494,7 +494,7 @@ def test_a_proxy_that_is_no_http_proxy_is_a_lack(wire: Wire) -> None:
     with (
         serving([says("past the proxy")]) as server,
         pytest.raises(EnvironmentLacks, match=r"cannot be reached .*none of http or https"),
-        talking(server, wire, environment={"ALL_PROXY": "socks5://127.0.0.1:9"}),
+        open_loop(server, wire, environment={"ALL_PROXY": "socks5://127.0.0.1:9"}),
     ):
         pass
     assert server.asked == []
@@ -504,6 +504,6 @@ def test_a_reply_in_a_broken_encoding_is_asked_for_again(wire: Wire) -> None:
     """A body that is not in the encoding of its header is a broken reply."""
     headers = {"content-type": "text/event-stream", "content-encoding": "gzip"}
     broken = Turn(headers=headers, body="not gzip")
-    with serving([broken, says("Whole.")]) as server, talking(server, wire) as sight:
-        assert sight.talk.answer() == "Whole."
+    with serving([broken, says("Whole.")]) as server, open_loop(server, wire) as run:
+        assert run.loop.answer() == "Whole."
         assert len(server.asked) == 2

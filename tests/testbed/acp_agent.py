@@ -1,9 +1,9 @@
-"""A coding agent for tests, on the agent's side of the protocol library: what it does in its turn
-stands in the prompt or in its arguments.
+"""Coding agent for tests, on the agent's side of the protocol library. Its turn is scripted by the
+prompt or by its arguments.
 
-``python acp_agent.py WORD...``; a word is one thing to do, in order, with what it needs after a
-colon. ``roles FILE`` plays the roles of `solve-issue` instead, whichever the prompt names: FILE
-holds the edits as JSON. What it heard in sessions it keeps at home, as agents do.
+``python acp_agent.py WORD...``; a word is one action, in order, with its argument after a colon.
+``roles FILE`` plays the roles of `solve-issue` instead: FILE holds the edits as JSON. The agent
+keeps its sessions in its home, as agents do.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class TestAgent:
         )
 
     async def do_write(self, rest: str) -> None:
-        """PATH=TEXT, asking for leave first, as polite agents do."""
+        """Write PATH=TEXT after asking for permission."""
         path, _, text = rest.partition("=")
         if await self._leave("edit", f"Write {path}", path):
             try:
@@ -176,14 +176,14 @@ class TestAgent:
         await self._done("completed")
 
     async def do_edit(self, rest: str) -> None:
-        """One passage of a file, by the client's own reading and writing."""
+        """Edit one passage of a file through the client's read and write methods."""
         edit = json.loads(rest)
         place = str(self._cwd / edit["path"])
         text = (await self.client.read_text_file(self._session, place)).content
         await self.do_write(f"{edit['path']}={text.replace(edit['old'], edit['new'])}")
 
     async def do_force(self, rest: str) -> None:
-        """The same without asking."""
+        """Write PATH=TEXT without asking."""
         path, _, text = rest.partition("=")
         try:
             await self.client.write_text_file(self._session, str(self._cwd / path), text)
@@ -207,7 +207,7 @@ class TestAgent:
         await self.do_say(f"[{kind} {path}: {await self._leave(kind, f'{kind} {path}', path)}]")
 
     async def do_run(self, command: str) -> None:
-        """In a terminal of the client's."""
+        """Run a command in a terminal of the client."""
         try:
             made = await self.client.create_terminal(
                 self._session, command, env=[EnvVariable(name="MINE", value="m")]
@@ -231,7 +231,7 @@ class TestAgent:
         await self.do_say(f"[{output.output}|{output.truncated}]")
 
     async def do_endless(self, command: str) -> None:
-        """A terminal that is left open."""
+        """Leave a terminal open."""
         made = await self.client.create_terminal(self._session, command)
         await self.do_say(f"[{made.terminal_id}]")
 
@@ -274,12 +274,12 @@ class TestAgent:
         return "cancelled"
 
     async def do_late(self, _: str) -> None:
-        """Hear of a cancel when everything is said already."""
+        """Receive a cancel after the answer is complete."""
         await self._cancelled.wait()
 
     async def do_hang_once(self, _: str) -> str | None:
-        """Work on and on, with a child, until it is told to stop; the first time only, and only if
-        a test wants it.
+        """Hang with a child process until stopped; only the first time, and only if a test asks for
+        it.
         """
         wanted = Path(os.environ["HOME"]) / "hang-once"
         if not wanted.exists():
@@ -293,7 +293,7 @@ class TestAgent:
         return "cancelled"
 
     async def do_leave(self, way: str) -> None:
-        """A process that outlives us, in our group or in a session of its own."""
+        """Start a process that outlives the agent, in its group or in its own session."""
         left = subprocess.Popen(
             ["sleep", "600"],
             start_new_session=way == "far",
@@ -303,7 +303,7 @@ class TestAgent:
         await self.do_say(f"[left {left.pid}]")
 
     async def do_hold(self, _: str) -> None:
-        """A process that keeps our output open."""
+        """Start a process that keeps the agent's output open."""
         subprocess.Popen(["sleep", "600"], start_new_session=True)
 
     async def do_flood(self, what: str) -> None:
@@ -339,7 +339,7 @@ class TestAgent:
             os.write(1, flood)
 
     async def do_strange(self, _: str) -> None:
-        """Messages that no version of the protocol knows."""
+        """Send messages that no version of the protocol defines."""
         os.set_blocking(1, True)
         for message in (
             {
@@ -359,7 +359,7 @@ class TestAgent:
         os.set_blocking(1, False)
 
     async def do_wrong(self, _: str) -> None:
-        """Requests that we have no business making."""
+        """Send requests that an agent may not send."""
         said = []
         connection: Any = self.client
         for method, params in (
@@ -375,7 +375,7 @@ class TestAgent:
         await self.do_say(f"[{'; '.join(said)}]")
 
     async def do_commit(self, message: str) -> None:
-        """What a committer does, through a terminal."""
+        """Commit through a terminal, as a committer does."""
         who = "git -c user.name=T -c user.email=t@example.org"
         script = f"git add -A && {who} commit -qm '{message}' && git branch --show-current && git rev-parse HEAD"
         made = await self.client.create_terminal(self._session, script)
@@ -392,7 +392,7 @@ class TestAgent:
         )
 
     async def _leave(self, kind: Any, title: str, path: str) -> str:
-        """Ask for permission; the option that was chosen, or nothing."""
+        """Ask for permission; return the chosen option, or nothing."""
         self._calls += 1
         place = str(self._cwd / path)
         call = (
@@ -429,8 +429,8 @@ def choice_of(model: str) -> SessionConfigOptionSelect:
 
 
 def role_words(prompt: str, file: str) -> list[str]:
-    """What the role that the prompt names does: the coder makes the first edit, and the others once
-    the reviewer has missed them.
+    """Return the actions of the role in the prompt: the coder makes the first edit, and the others
+    after the reviewer asked for them.
     """
     found = re.search(r"^# Your role: (\S+)", prompt, re.MULTILINE)
     role, again = found.group(1) if found else "", "You were here before" in prompt
@@ -455,7 +455,7 @@ def role_words(prompt: str, file: str) -> list[str]:
 
 
 def note(text: str, *, wait: bool) -> None:
-    """Tell the test, through a named pipe; one that nobody reads is waited for, or left alone."""
+    """Notify the test through a named pipe; without a reader, wait or continue."""
     mark = os.environ.get("MARKS")
     if mark is None:
         return

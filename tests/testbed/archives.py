@@ -1,6 +1,4 @@
-"""Exported threads made by hand: archives that `import` should take, and archives that a stranger
-forged.
-"""
+"""Archives of exported threads, valid and forged."""
 
 from __future__ import annotations
 

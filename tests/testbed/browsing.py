@@ -1,4 +1,4 @@
-"""Effects of the web, performed by their handlers, with names that resolve to what a test wants."""
+"""Web effects performed by their handlers, with scripted name resolution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uncaged_engine.door.effects import Handler
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.settings.config import Config
 
-from .roles import Desk, role_bundle
+from .roles import EffectHarness, role_bundle
 
 HANDLERS: Mapping[str, Callable[[Clients], Handler]] = {
     "http": HttpHandler,
@@ -27,10 +27,10 @@ HANDLERS: Mapping[str, Callable[[Clients], Handler]] = {
 
 @dataclass(kw_only=True)
 class Browser:
-    """Performs effects.
+    """Performs web effects.
 
-    addresses: what names resolve to, one answer after the other; the last one stays. waits: a
-    look-up sets the first and waits for the second.
+    addresses: the results of successive look-ups; the last one is repeated. waits: a look-up sets
+    the first event and waits for the second.
     """
 
     store: Store
@@ -42,15 +42,15 @@ class Browser:
     def __post_init__(self) -> None:
         self.clients = Clients(self._look_up)
 
-    def desk(
+    def harness(
         self,
         kind: str,
         policy: Mapping[str, object],
         environment: Mapping[str, str] | None = None,
         config: Config | None = None,
-    ) -> Desk:
+    ) -> EffectHarness:
         bundle = role_bundle(policy={kind: policy})
-        return Desk(
+        return EffectHarness(
             store=self.store,
             bundle=bundle,
             start={},
@@ -58,9 +58,9 @@ class Browser:
             config=config or Config(),
         )
 
-    def perform(self, desk: Desk, body: object) -> Outcome:
-        [kind] = desk.bundle.descriptor.policy.limits
-        return HANDLERS[kind](self.clients).perform(body, desk.context(7))
+    def perform(self, harness: EffectHarness, body: object) -> Outcome:
+        [kind] = harness.bundle.descriptor.policy.limits
+        return HANDLERS[kind](self.clients).perform(body, harness.context(7))
 
     def _look_up(self, host: str, port: int) -> list[str]:  # noqa: ARG002 - as the machine's own
         self.looked_up.append(host)

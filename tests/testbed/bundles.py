@@ -1,4 +1,4 @@
-"""Small bundles for tests, and threads of theirs put into a store without a worker."""
+"""Small bundles for tests, and their threads in a store without a worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ANY_PARAMETERS = {
 
 
 def source(name: str, body: str, *, head: str = "", **descriptor: object) -> bytes:
-    """A bundle's text. *body* is the indented body of ``run``."""
+    """Return the source of a bundle; *body* is the indented body of ``run``."""
     fields = {
         "contract": 1,
         "name": name,

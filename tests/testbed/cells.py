@@ -1,6 +1,4 @@
-"""Bundles that never saw the validator, and cells for them: what stands behind the syntax-tree gate
-is tested as if it were not there.
-"""
+"""Cells with bundles that skipped validation, to test the sandbox without the syntax rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verb prints with `--json`, held against its schema in docs/json."""
+"""Validation of the JSON output of a verb against its schema in docs/json."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A worker that the test itself started: not detached, perhaps under a tracer or with a changed
-module, and ended with the test.
+"""Workers that a test starts in the foreground, perhaps under a tracer or with a changed module,
+and ends itself.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ TESTS = Path(__file__).parent.parent
 WORKER = ("-m", "uncaged_engine.worker")
 
 
-def dying(at: Window, module: str, *, count: int = 1, deed: str = "self") -> list[str]:
-    """What the interpreter is to run so that *module* meets its end, or something else, in a
-    window.
-    """
-    return ["-m", "testbed.dying", str(at.path), str(at.line), str(count), deed, module]
+def at_window(at: Window, module: str, *, count: int = 1, deed: str = "self") -> list[str]:
+    """Return the interpreter arguments that run *module* with a fault in a crash window."""
+    return ["-m", "testbed.line_faults", str(at.path), str(at.line), str(count), deed, module]
 
 
 def environment() -> Mapping[str, str]:

@@ -1,6 +1,4 @@
-"""A ground on which agents are tried: a home and a PATH of its own, with stand-ins for coding
-programs.
-"""
+"""Environment for trials of agents: a temporary home and PATH, with fake coding programs."""
 
 from __future__ import annotations
 
@@ -80,5 +78,5 @@ class Proving:
 
 
 def shown(found: AgentCheck) -> Mapping[str, object]:
-    """What does not differ from run to run."""
+    """Return the parts that do not differ from run to run."""
     return {"level": found.level, "text": found.text, "remedy": found.remedy, "asked": found.asked}

@@ -1,4 +1,4 @@
-"""A real keyring in a home of its own, and environments that lead to it."""
+"""Real keyrings in a temporary home, and environments that use them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The step loop's commands are executed with lists: a journal in memory, a plain generator as
-bundle, a function as handler.
-"""
+"""Step loop in memory: a journal in memory, a plain generator as bundle, a function as handler."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ Run = Callable[[], Generator[Any, Any, Any]]
 
 
 class EffectError(Exception):
-    """What a failed effect looks like inside a bundle."""
+    """The exception that a failed effect raises in a bundle."""
 
     def __init__(self, error: Mapping[str, Any]) -> None:
         super().__init__(str(error.get("message")))
@@ -33,18 +31,18 @@ class EffectError(Exception):
 
 
 class Crash(Exception):
-    """The power went out."""
+    """A simulated power cut."""
 
 
-class Speaker(Protocol):
-    """Whoever plays the bundle."""
+class BundleSide(Protocol):
+    """The bundle's side of the step loop."""
 
     def start(self) -> BundleReply: ...
     def tell(self, line: bytes) -> BundleReply: ...
 
 
-class Puppet:
-    """A generator that is spoken to as a cell's: outcomes go in as sealed lines, Saids come out."""
+class GeneratorCell:
+    """A generator with the interface of a cell: outcomes as sealed lines in, replies out."""
 
     def __init__(self, run: Run, blobs: Mapping[str, bytes]) -> None:
         self._generator = run()
@@ -93,9 +91,8 @@ class Table:
     stands.
 
     commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it
-    was first asked for.
-    flushed: how many lines are on disk.
-    crash_at: the number of the command at which the power goes out, before it is executed.
+    was first asked for. flushed: how many lines are on disk. crash_at: the number of the command at
+    which the power goes out, before it is executed.
     """
 
     script: Script = field(default_factory=Script.begun)
@@ -135,7 +132,7 @@ class Table:
     def refusal(self, kind: str) -> str | None:
         return f"{kind} is not in the policy" if kind in self.refused else None
 
-    def rule(self, kind: str, body: object) -> Rule:  # noqa: ARG002 - the desk's signature
+    def rule(self, kind: str, body: object) -> Rule:  # noqa: ARG002 - the harness's signature
         return self.rules.get(kind, "repeat")
 
     def history(self) -> History:
@@ -148,15 +145,15 @@ class Table:
         for word, is_said in (("redo", redo), ("skip", skip)):
             if is_said:
                 self.script.control("resume", **{word: True})
-        return self.play_with(Puppet(run, self.blobs))
+        return self.play_with(GeneratorCell(run, self.blobs))
 
-    def play_with(self, puppet: Speaker) -> str:
-        """The same with another bundle than a plain generator."""
+    def play_with(self, cell: BundleSide) -> str:
+        """Play with another bundle than a plain generator."""
         history = self.history()
         self.flushed = len(self.script.sealed)  # whoever wrote before us flushed, or lost it
-        said = puppet.start()
+        said = cell.start()
         for line in history.steps:
-            said = puppet.tell(line)
+            said = cell.tell(line)
         position = Position(
             steps=len(history.steps),
             rounds=history.rounds,
@@ -173,17 +170,17 @@ class Table:
             if self.crash_at == len(self.commands):
                 raise Crash
             self.commands.append(command)
-            reply = self._execute(command, puppet)
+            reply = self._execute(command, cell)
 
     def lose_what_was_not_flushed(self) -> None:
-        """The disk after a power cut."""
+        """Drop everything that a power cut would lose."""
         kept = self.script.sealed[: self.flushed]
         digest = recover(b"".join(kept), self.script.bundle, self.script.thread).digest
         self.script = Script(
             bundle=self.script.bundle, thread=self.script.thread, sealed=kept, digest=digest
         )
 
-    def _execute(self, command: Command, puppet: Speaker) -> object:
+    def _execute(self, command: Command, cell: BundleSide) -> object:
         match command:
             case Write(body, flush):
                 line = self.script.add(body).sealed[-1]
@@ -196,7 +193,7 @@ class Table:
             case Spill(fields):
                 return self._spill(fields)
             case Ask(seq, line):
-                return StepProgress(puppet.tell(line), seq)
+                return StepProgress(cell.tell(line), seq)
             case Perform(seq, _, _, attempt, intended_ms):
                 self.intended.append(intended_ms)
                 assert self.flushed == len(self.script.sealed), (
@@ -223,9 +220,9 @@ def _in_order(effect: Any) -> Any:
 
 def marks_of(run: Run, table: Table) -> list[bytes]:
     """The marks of the effects that *run* yields for the outcomes of a table's journal."""
-    puppet = Puppet(run, table.blobs)
-    said, marks = puppet.start(), []
+    cell = GeneratorCell(run, table.blobs)
+    said, marks = cell.start(), []
     for line in table.history().steps:
         marks.append(effect_mark(said.body))
-        said = puppet.tell(line)
+        said = cell.tell(line)
     return marks

@@ -1,5 +1,5 @@
-"""A real HTTP server on loopback that speaks the two wire formats of language models and answers
-what a test wrote down.
+"""HTTP server on loopback that speaks the two wire formats of language models and sends scripted
+answers.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ class Turn:
     """One answer of the model.
 
     text: its pieces. calls: tool and arguments; text stands for arguments as they are, JSON or not.
-    thinking: a signed thought before it.
-    status, headers, body: an answer that is no stream. cut: break off after the text, "hard" by
-    closing the connection, "soft" by ending
-    the stream politely but too early. gate: wait for it after the text. error: an error in the
-    middle of the stream, by type.
+    thinking: a signed thought before it. status, headers, body: an answer that is no stream. cut:
+    break off after the text, "hard" by closing the connection, "soft" by ending the stream politely
+    but too early. gate: wait for it after the text. error: an error in the middle of the stream, by
+    type.
     """
 
     text: Sequence[str] = ()
@@ -88,7 +87,7 @@ def fails(status: int, kind: str = "api_error", message: str = "it broke", **hea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A request as it came."""
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
@@ -99,7 +98,7 @@ Script = Callable[[Seen], Turn]
 
 
 class ModelServer:
-    """Answers from a list, in order, or from a function; remembers what it was asked."""
+    """Model server with answers from a list, in order, or from a function; records the requests."""
 
     def __init__(self, script: Sequence[Turn] | Script) -> None:
         self._script = script
@@ -174,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self.server.model.seen.append(Seen(path=self.path, headers=dict(self.headers), body=None))

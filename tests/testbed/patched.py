@@ -1,7 +1,7 @@
-"""`python -m testbed.patched PATCH,… MODULE ARGUMENT…`: run a module with some of the engine's
-safeguards taken out.
+"""Engine with some safeguards removed, for positive controls: `python -m testbed.patched PATCH,…
+MODULE ARGUMENT…`.
 
-For positive controls: a harness that does not fail then proves nothing.
+A fault test that passes without a safeguard proves nothing.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from uncaged_engine.steps import commands, fast_lane, loop
 
 
 def no_flush() -> None:
-    """Nothing is ever brought to disk."""
+    """Flush nothing."""
     os.fdatasync = os.fsync = lambda _fd: None  # type: ignore[assignment]
 
 
 def no_lock() -> None:
-    """Everybody gets the journal's lock."""
+    """Give the journal's lock to every process."""
     lock.take = lambda fd: True  # noqa: ARG005 - the name that it is called with
 
 
 def no_worker_lock() -> None:
-    """A bundle may have many workers."""
+    """Allow several workers of a bundle."""
     fcntl.flock = lambda _fd, _operation: None
 
 
 def late_intent() -> None:
-    """The intent is written after the effect was performed."""
+    """Write the intent after the effect was performed."""
     written = loop._write_intent
     resolve = loop._resolve
 
@@ -62,7 +62,7 @@ def late_intent() -> None:
 
 
 def in_place() -> None:
-    """Files are written where they stand."""
+    """Write files in place, without a rename."""
 
     def write(path: Path, data: bytes) -> os.stat_result:
         with path.open("wb") as file:
@@ -80,7 +80,7 @@ def no_registry_lock() -> None:
 
 
 def no_ask() -> None:
-    """Whatever was left open is performed again without a question."""
+    """Repeat open effects without a decision."""
 
     def no_names(self: Doubt, kind: str, body: object, bundle: Bundle) -> Iterator[str]:  # noqa: ARG001 - the method's signature
         return iter(())
@@ -89,7 +89,7 @@ def no_ask() -> None:
 
 
 def flush_each_line() -> None:
-    """No flush covers two lines."""
+    """Flush each line separately."""
     append = file.JournalFile.append
 
     def flushing(self: file.JournalFile, body: bytes, *, flush: bool = False) -> bytes:  # noqa: ARG001 - the method's signature
@@ -101,13 +101,13 @@ def flush_each_line() -> None:
 
 
 def clock_back() -> None:
-    """The wall clock is set back by an hour again and again."""
+    """Set the wall clock back by an hour again and again."""
     now_ns, begin_s = time.time_ns, time.monotonic()
     time.time_ns = lambda: now_ns() - round((time.monotonic() - begin_s) * 10) * 3_600_000_000_000
 
 
 def no_attempt_line() -> None:
-    """What is performed again leaves no word of it."""
+    """Write no attempt line for a repeated effect."""
     resolve = loop._resolve
 
     def silent(

@@ -1,5 +1,5 @@
-"""No process that a test started outlives it: all are found by the store that they serve, ended by
-their number, and seen to be gone.
+"""Cleanup of processes: finds those that serve a test's store, ends them by id, and waits until
+they are gone.
 """
 
 from __future__ import annotations

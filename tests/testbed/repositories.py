@@ -1,4 +1,4 @@
-"""Small git repositories, made by git itself."""
+"""Small git repositories."""
 
 from __future__ import annotations
 

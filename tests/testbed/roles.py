@@ -1,4 +1,4 @@
-"""Roles, requests to agents and contexts of role effects, made by hand."""
+"""Roles, agent requests, and a harness that makes contexts for effect handlers."""
 
 from __future__ import annotations
 
@@ -95,8 +95,10 @@ def clock() -> int:
 
 
 @dataclass(slots=True, kw_only=True)
-class Desk:
-    """Makes the contexts of one thread's effects and keeps what handlers report."""
+class EffectHarness:
+    """Harness for effect handlers: makes the contexts of one thread and records what handlers
+    report.
+    """
 
     store: Store
     bundle: Bundle

@@ -1,4 +1,4 @@
-"""Script effects performed without a worker: their bundle, their desk, and what they came to."""
+"""Script effects performed without a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.roles import Desk
+from testbed.roles import EffectHarness
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
@@ -41,7 +41,7 @@ def desk_for(
     policy: Mapping[str, object],
     params: Mapping[str, object] | None = None,
     **more: Any,
-) -> Desk:
+) -> EffectHarness:
     parameters = {
         "type": "object",
         "properties": {
@@ -49,7 +49,7 @@ def desk_for(
         },
     }
     usual: dict[str, Any] = {"environment": PATH, "config": Config(sandbox=mechanism)}  # type: ignore[arg-type]  # one of its words
-    return Desk(
+    return EffectHarness(
         store=store,
         bundle=bundle(policy, parameters),
         start={"parameters": {"params": params or {}}},

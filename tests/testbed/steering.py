@@ -1,4 +1,4 @@
-"""A thread is followed until it stops, so that no test ever sleeps."""
+"""Waiting for a thread by following it, so that no test sleeps."""
 
 from __future__ import annotations
 

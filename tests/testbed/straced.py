@@ -1,6 +1,4 @@
-"""Faults and counts at the system call, by strace: the process under test does not know that it is
-watched.
-"""
+"""Faults and counts at system calls, by strace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real command with a pseudo-terminal on all three streams."""
+"""Pseudo-terminal on all three streams of the real command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of the test agent, as the role effect would ask for them."""
+"""Turns of the test agent, as the role effect requests them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def argv(*words: str) -> list[str]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Bench:
-    """A place for turns: a worktree, a home, and what was told on the way."""
+class TurnHarness:
+    """Harness for turns: a worktree, a home, and the progress reports."""
 
     root: Path
     # what carries its mark is ended
@@ -45,13 +45,13 @@ class Bench:
         return self.root / "marks"
 
     @classmethod
-    def make(cls, root: Path) -> Bench:
-        bench = cls(root=root)
-        for directory in (bench.worktree, root / "scratch"):
+    def make(cls, root: Path) -> TurnHarness:
+        harness = cls(root=root)
+        for directory in (harness.worktree, root / "scratch"):
             directory.mkdir()
-        (bench.worktree / ".git").mkdir()  # as far as confinement goes, that is a worktree
-        os.mkfifo(bench.marks)
-        return bench
+        (harness.worktree / ".git").mkdir()  # as far as confinement goes, that is a worktree
+        os.mkfifo(harness.marks)
+        return harness
 
     def ask(
         self, *words: str, settings: Mapping[str, object] | None = None, **more: Any

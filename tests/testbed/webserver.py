@@ -1,6 +1,4 @@
-"""A real HTTP server on loopback that answers what a test wrote down, over TLS if a test wants
-it.
-"""
+"""HTTP server on loopback with scripted answers, with TLS if asked."""
 
 from __future__ import annotations
 
@@ -188,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.request.close()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
     def handle_one_request(self) -> None:
         self.raw_requestline = self.rfile.readline(65537)

@@ -1,6 +1,4 @@
-"""Every window that the code names with a ``# crash here`` comment can be found, and a process can
-be stopped exactly there.
-"""
+"""Crash windows: the ``# crash here`` comments of the code, and the source line of each."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ _COMMENT = re.compile(r"# crash here[,:]? *(.*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A place between two things that happen.
+    """A crash window.
 
-    text: what the comment says after "crash here". line: the first one that is executed when the
-    window is open.
+    text: the comment after "crash here". line: the first line that runs when the window is open.
     """
 
     path: Path
@@ -28,7 +25,7 @@ class Window:
 
 
 def windows() -> Iterator[Window]:
-    """All of them."""
+    """Return all windows."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             lines = path.read_text("utf-8").splitlines()
@@ -39,7 +36,7 @@ def windows() -> Iterator[Window]:
 
 
 def window(text: str) -> Window:
-    """The one whose comment says this."""
+    """Return the window with this comment."""
     [found] = [one for one in windows() if one.text == text]
     return found
 

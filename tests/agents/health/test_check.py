@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from testbed.health import ACP, PLANTED, Proving, shown
 from testbed.modelserver import Turn, fails, says, serving
-from testbed.talks import WIRES
+from testbed.tool_loops import WIRES
 from uncaged_engine.processes.leftovers import marked
 from uncaged_models.settings import Wire
 

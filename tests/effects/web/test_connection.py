@@ -23,10 +23,11 @@ def test_the_checked_address_is_the_one_that_is_connected_to(browser: Browser) -
     """A name server that says something else the second time is not asked a second time."""
     browser.addresses["site.example"] = [["127.0.0.1"], ["169.254.169.254"]]
     with serving(lambda seen: text(seen.headers["host"])) as server:
-        desk = browser.desk("http", {"private": True})
+        harness = browser.harness("http", {"private": True})
         url = f"http://site.example:{server.port}/"
         assert (
-            answered(browser.perform(desk, {"url": url}))["text"] == f"site.example:{server.port}"
+            answered(browser.perform(harness, {"url": url}))["text"]
+            == f"site.example:{server.port}"
         )
         assert browser.looked_up == ["site.example"]
 
@@ -36,12 +37,12 @@ def test_a_name_that_turns_private_is_refused_at_the_next_connection(browser: Br
     browser.addresses["site.example"] = [["127.0.0.1"], ["10.0.0.1"]]
     with serving(lambda _: Reply(headers=[("Connection", "close")])) as server:
         url = f"http://site.example:{server.port}/"
-        kind, message = failed(browser.perform(browser.desk("http", {}), {"url": url}))
+        kind, message = failed(browser.perform(browser.harness("http", {}), {"url": url}))
         assert (kind, "site.example is at 127.0.0.1: this machine itself" in message) == (
             "refused-address",
             True,
         )
-        kind, message = failed(browser.perform(browser.desk("http", {}), {"url": url}))
+        kind, message = failed(browser.perform(browser.harness("http", {}), {"url": url}))
         assert "site.example is at 10.0.0.1: an address of a private network" in message
         assert server.connections == 0
 
@@ -53,7 +54,7 @@ def test_one_private_address_among_several_is_enough(browser: Browser) -> None:
         assert (
             failed(
                 browser.perform(
-                    browser.desk("http", {}), {"url": f"http://site.example:{server.port}/"}
+                    browser.harness("http", {}), {"url": f"http://site.example:{server.port}/"}
                 )
             )[0]
             == "refused-address"
@@ -68,7 +69,7 @@ def test_addresses_are_tried_one_after_the_other(browser: Browser) -> None:
         assert (
             answered(
                 browser.perform(
-                    browser.desk("http", {"private": True}),
+                    browser.harness("http", {"private": True}),
                     {"url": f"http://site.example:{server.port}/"},
                 )
             )["text"]
@@ -80,15 +81,15 @@ def test_tls_is_for_the_name_not_the_address(browser: Browser, certificate: Path
     """The server is told the name, and its certificate is checked against it."""
     browser.addresses = {"site.example": [["127.0.0.1"]], "wrong.example": [["127.0.0.1"]]}
     with serving(lambda seen: text(seen.headers["host"]), certificate=certificate) as server:
-        desk = browser.desk("http", {"private": True}, {"SSL_CERT_FILE": str(certificate)})
+        harness = browser.harness("http", {"private": True}, {"SSL_CERT_FILE": str(certificate)})
         for _ in range(2):
             outcome = answered(
-                browser.perform(desk, {"url": f"https://site.example:{server.port}/"})
+                browser.perform(harness, {"url": f"https://site.example:{server.port}/"})
             )
             assert outcome["text"] == f"site.example:{server.port}"
         assert (server.names, server.connections) == (["site.example"], 1)
         kind, message = failed(
-            browser.perform(desk, {"url": f"https://wrong.example:{server.port}/"})
+            browser.perform(harness, {"url": f"https://wrong.example:{server.port}/"})
         )
         assert (kind, "the certificate of wrong.example is not accepted" in message) == (
             "tls",
@@ -104,7 +105,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
     with serving(lambda _: text("x"), certificate=certificate) as server:
         kind, message = failed(
             browser.perform(
-                browser.desk("http", {"private": True}),
+                browser.harness("http", {"private": True}),
                 {"url": f"https://site.example:{server.port}/"},
             )
         )
@@ -116,7 +117,7 @@ def test_a_server_that_speaks_no_tls(browser: Browser) -> None:
     with serving(lambda _: text("x")) as server:
         kind, message = failed(
             browser.perform(
-                browser.desk("http", {"private": True}), {"url": f"https://{server.host}/"}
+                browser.harness("http", {"private": True}), {"url": f"https://{server.host}/"}
             )
         )
     assert (kind, "no TLS with 127.0.0.1" in message) == ("tls", True)
@@ -126,11 +127,11 @@ def test_a_silent_handshake_ends_in_time_and_when_killed(browser: Browser) -> No
     """The time limit and a kill hold in the middle of it, too."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        desk = browser.desk("http", {"private": True})
+        harness = browser.harness("http", {"private": True})
         assert (
-            failed(browser.perform(desk, {"url": f"https://127.0.0.1:{port}/", "timeout_s": 0.1}))[
-                0
-            ]
+            failed(
+                browser.perform(harness, {"url": f"https://127.0.0.1:{port}/", "timeout_s": 0.1})
+            )[0]
             == "timeout"
         )
         with listener.accept()[0]:
@@ -139,12 +140,12 @@ def test_a_silent_handshake_ends_in_time_and_when_killed(browser: Browser) -> No
         def kill() -> None:
             with listener.accept()[0] as silent:
                 silent.recv(1)  # the handshake has begun
-                desk.cancel.request()
+                harness.cancel.request()
                 silent.recv(65536)
 
         killer = threading.Thread(target=kill)
         killer.start()
-        outcome = browser.perform(desk, {"url": f"https://127.0.0.1:{port}/", "timeout_s": 60})
+        outcome = browser.perform(harness, {"url": f"https://127.0.0.1:{port}/", "timeout_s": 60})
         killer.join()
     assert getattr(outcome, "word", outcome) == "killed"
 
@@ -156,8 +157,8 @@ def test_a_redirect_to_tls(browser: Browser, certificate: Path) -> None:
         serving(lambda _: text("safe"), certificate=certificate) as secure,
         serving(lambda _: redirect(f"https://site.example:{secure.port}/x")) as server,
     ):
-        desk = browser.desk("http", {"private": True}, {"SSL_CERT_FILE": str(certificate)})
-        outcome = answered(browser.perform(desk, {"url": server.url}))
+        harness = browser.harness("http", {"private": True}, {"SSL_CERT_FILE": str(certificate)})
+        outcome = answered(browser.perform(harness, {"url": server.url}))
     assert (outcome["text"], outcome["url"]) == ("safe", f"https://site.example:{secure.port}/x")
 
 
@@ -214,16 +215,18 @@ def test_a_proxy_of_the_caller_is_used_for_hosts_that_the_policy_names(
             "https_proxy": f"http://me:p%40ss@127.0.0.1:{port}",
         }
         kind, message = failed(
-            browser.perform(browser.desk("http", {}, environment), {"url": "https://site.example/"})
+            browser.perform(
+                browser.harness("http", {}, environment), {"url": "https://site.example/"}
+            )
         )
         assert (kind, 'the policy has to name its hosts; add "site.example"' in message) == (
             "policy",
             True,
         )
-        desk = browser.desk("http", {"hosts": ["site.example"]}, environment)
+        harness = browser.harness("http", {"hosts": ["site.example"]}, environment)
         outcome = answered(
             browser.perform(
-                desk, {"url": "https://site.example/", "headers": {"Authorization": "mine"}}
+                harness, {"url": "https://site.example/", "headers": {"Authorization": "mine"}}
             )
         )
         browser.clients.close()
@@ -243,5 +246,5 @@ def test_this_machine_is_reached_without_a_proxy(browser: Browser) -> None:
         return text(seen.path)
 
     with serving(script) as server:
-        desk = browser.desk("http", {"private": True}, {"http_proxy": "http://127.0.0.1:9"})
-        assert answered(browser.perform(desk, {"url": f"{server.url}/x"}))["text"] == "/x"
+        harness = browser.harness("http", {"private": True}, {"http_proxy": "http://127.0.0.1:9"})
+        assert answered(browser.perform(harness, {"url": f"{server.url}/x"}))["text"] == "/x"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from testbed.browsing import Browser, answered, failed
-from testbed.roles import Desk
+from testbed.roles import EffectHarness
 from testbed.webserver import Reply, Seen, WebServer, data, serving, text
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.settings.config import Config, SecretSource
@@ -28,10 +28,12 @@ def echo(seen: Seen) -> Reply:
     return data({"path": seen.path, "headers": dict(seen.headers), "body": seen.body.decode()})
 
 
-def desk_for(browser: Browser, server: WebServer, *, bound: list[str] | None = None) -> Desk:
+def desk_for(
+    browser: Browser, server: WebServer, *, bound: list[str] | None = None
+) -> EffectHarness:
     hosts = [server.host] if bound is None else bound
     policy = {"private": True, "secrets": {"KEY": hosts, "OTHER": hosts, "ABSENT": hosts}}
-    return browser.desk("http", policy, ENVIRONMENT, CONFIG)
+    return browser.harness("http", policy, ENVIRONMENT, CONFIG)
 
 
 def test_secrets_are_put_in_and_taken_out_again(browser: Browser) -> None:
@@ -39,7 +41,7 @@ def test_secrets_are_put_in_and_taken_out_again(browser: Browser) -> None:
     name, in every spelling.
     """
     with serving(echo) as server:
-        desk = desk_for(browser, server)
+        harness = desk_for(browser, server)
         body = {
             "url": server.url,
             "method": "POST",
@@ -47,7 +49,7 @@ def test_secrets_are_put_in_and_taken_out_again(browser: Browser) -> None:
             "headers": {"Authorization": "Bearer secret:OTHER"},
             "json": {"a": ["secret:KEY", "not secret:KEY", 1]},
         }
-        outcome = answered(browser.perform(desk, body))
+        outcome = answered(browser.perform(harness, body))
         [seen] = server.seen
     assert seen.headers["authorization"] == "Bearer 0ther-secret"
     assert seen.path == "/?key=s3cret+%22val%2Fue%2B%3D%C3%BC"
@@ -122,9 +124,9 @@ def test_a_secret_goes_nowhere_else(browser: Browser, place: dict[str, Any]) -> 
 def test_a_secret_that_the_policy_does_not_name_is_refused(browser: Browser) -> None:
     """With what to add to it; as a part of some text it is just text."""
     with serving(echo) as server:
-        desk = desk_for(browser, server)
+        harness = desk_for(browser, server)
         kind, message = failed(
-            browser.perform(desk, {"url": server.url, "headers": {"X": "secret:MINE"}})
+            browser.perform(harness, {"url": server.url, "headers": {"X": "secret:MINE"}})
         )
         assert (kind, f'add "secrets": {{"MINE": ["{server.host}"]}} to "http"' in message) == (
             "policy",
@@ -132,7 +134,9 @@ def test_a_secret_that_the_policy_does_not_name_is_refused(browser: Browser) -> 
         )
         assert (
             answered(
-                browser.perform(desk, {"url": server.url, "query": {"q": "the secret:MINE of it"}})
+                browser.perform(
+                    harness, {"url": server.url, "query": {"q": "the secret:MINE of it"}}
+                )
             )["status"]
             == 200
         )
@@ -158,11 +162,11 @@ def test_a_secret_with_a_line_break_is_no_header(browser: Browser, tmp_path: Pat
     path.write_text("first\nsecond")
     config = Config(secrets={"KEY": SecretSource(file=path)})
     with serving(echo) as server:
-        desk = browser.desk(
+        harness = browser.harness(
             "http", {"private": True, "secrets": {"KEY": [server.host]}}, {}, config
         )
         kind, message = failed(
-            browser.perform(desk, {"url": server.url, "headers": {"X": "secret:KEY"}})
+            browser.perform(harness, {"url": server.url, "headers": {"X": "secret:KEY"}})
         )
     assert kind == "effect"
     assert "first" not in message

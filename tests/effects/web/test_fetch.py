@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from testbed.browsing import Browser, answered, failed
-from testbed.roles import Desk
-from testbed.talks import Clock
+from testbed.roles import EffectHarness
+from testbed.tool_loops import Clock
 from testbed.webserver import Reply, Seen, WebServer, redirect, serving, text
 from uncaged_effects.fetch import FetchHandler
 from uncaged_effects.web.page import Page
@@ -59,8 +59,8 @@ def html(body: str) -> Reply:
     return text(body, "text/html; charset=utf-8")
 
 
-def desk_for(browser: Browser, server: WebServer) -> Desk:
-    return browser.desk("fetch", {"hosts": [server.host], "private": True})
+def desk_for(browser: Browser, server: WebServer) -> EffectHarness:
+    return browser.harness("fetch", {"hosts": [server.host], "private": True})
 
 
 def read(browser: Browser, reply: Reply, **body: object) -> Any:
@@ -167,8 +167,10 @@ def test_what_is_no_page_is_a_failure(browser: Browser) -> None:
             True,
         )
     with serving(lambda _: html("x" * 2000)) as server:
-        desk = browser.desk("fetch", {"hosts": [server.host], "private": True, "maxBytes": 1000})
-        kind, message = failed(browser.perform(desk, {"url": server.url}))
+        harness = browser.harness(
+            "fetch", {"hosts": [server.host], "private": True, "maxBytes": 1000}
+        )
+        kind, message = failed(browser.perform(harness, {"url": server.url}))
         assert (kind, "policy of 'fetch'" in message) == ("too-large", True)
 
 
@@ -176,19 +178,19 @@ def test_the_same_rules_hold_as_for_http(browser: Browser) -> None:
     """Under a policy of its own."""
     with serving(lambda _: redirect("http://169.254.169.254/")) as server:
         assert (
-            failed(browser.perform(browser.desk("fetch", {}), {"url": server.url}))[0]
+            failed(browser.perform(browser.harness("fetch", {}), {"url": server.url}))[0]
             == "refused-address"
         )
         assert (
             failed(
                 browser.perform(
-                    browser.desk("fetch", {"hosts": ["a.example"]}), {"url": server.url}
+                    browser.harness("fetch", {"hosts": ["a.example"]}), {"url": server.url}
                 )
             )[0]
             == "policy"
         )
         kind, message = failed(
-            browser.perform(browser.desk("fetch", {"private": True}), {"url": server.url})
+            browser.perform(browser.harness("fetch", {"private": True}), {"url": server.url})
         )
         assert (kind, '"169.254.169.254" itself under hosts' in message) == (
             "refused-address",
@@ -221,7 +223,7 @@ def test_the_same_rules_hold_as_for_http(browser: Browser) -> None:
 )
 def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> None:
     """The bundle's author reads it; nothing was sent."""
-    kind, message = failed(browser.perform(browser.desk("fetch", {}), body))
+    kind, message = failed(browser.perform(browser.harness("fetch", {}), body))
     assert (kind, words in message) == ("effect", True), message
 
 
@@ -281,7 +283,7 @@ def test_each_step_of_the_work_looks_at_the_time() -> None:
 @pytest.mark.slow
 def test_a_kill_ends_the_work_on_a_page(browser: Browser) -> None:
     """Not only the wait for it."""
-    sent: list[Desk] = []
+    sent: list[EffectHarness] = []
 
     def script(_: Seen) -> Reply:
         def pieces() -> Any:
@@ -300,4 +302,6 @@ def test_a_page_may_be_read_twice(browser: Browser) -> None:
     """After a crash it is; the engine finds the handler by its kind."""
     handler = handler_for("fetch")
     assert isinstance(handler, FetchHandler)
-    assert handler.rule({"url": "https://a.example"}, browser.desk("fetch", {}).bundle) == "repeat"
+    assert (
+        handler.rule({"url": "https://a.example"}, browser.harness("fetch", {}).bundle) == "repeat"
+    )

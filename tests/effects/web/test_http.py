@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from testbed.browsing import Browser, answered, failed
-from testbed.roles import THREAD, Desk
-from testbed.talks import Clock
+from testbed.roles import THREAD, EffectHarness
+from testbed.tool_loops import Clock
 from testbed.webserver import Reply, Seen, WebServer, data, raw, serving, text
 from uncaged_effects.http import HttpHandler
 from uncaged_engine.door.outcomes import Void
@@ -32,8 +32,8 @@ def echo(seen: Seen) -> Reply:
     )
 
 
-def desk_for(browser: Browser, server: WebServer, **policy: object) -> Desk:
-    return browser.desk("http", {"hosts": [server.host], "private": True, **policy})
+def desk_for(browser: Browser, server: WebServer, **policy: object) -> EffectHarness:
+    return browser.harness("http", {"hosts": [server.host], "private": True, **policy})
 
 
 @pytest.fixture
@@ -45,9 +45,9 @@ def server() -> Iterator[WebServer]:
 @pytest.fixture
 def ask(browser: Browser, server: WebServer) -> Ask:
     """Send to the echoing server; returns what it saw."""
-    desk = desk_for(browser, server)
+    harness = desk_for(browser, server)
     return lambda path="/", **body: answered(
-        browser.perform(desk, {"url": server.url + path, **body})
+        browser.perform(harness, {"url": server.url + path, **body})
     )["json"]
 
 
@@ -274,7 +274,7 @@ def test_headers_that_stand_twice_are_joined(browser: Browser) -> None:
 )
 def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> None:
     """The bundle's author reads it; nothing was looked up or sent."""
-    kind, message = failed(browser.perform(browser.desk("http", {}), body))
+    kind, message = failed(browser.perform(browser.harness("http", {}), body))
     assert kind == "effect"
     assert words in message
     assert browser.looked_up == []
@@ -335,9 +335,9 @@ def test_a_connection_that_is_given_up_under_a_request(
 ) -> None:
     """What may be done twice is sent once more, over a new one; what may not is not."""
     with serving(lambda seen: raw(b"") if len(tired.seen) == 2 else echo(seen)) as tired:
-        desk = desk_for(browser, tired)
-        answered(browser.perform(desk, {"url": tired.url}))
-        outcome = browser.perform(desk, {"url": tired.url, "method": method})
+        harness = desk_for(browser, tired)
+        answered(browser.perform(harness, {"url": tired.url}))
+        outcome = browser.perform(harness, {"url": tired.url, "method": method})
         if sent == 3:
             assert answered(outcome)["json"]["method"] == method
         else:
@@ -348,9 +348,11 @@ def test_a_connection_that_is_given_up_under_a_request(
 def test_more_than_the_limit_is_a_failure(browser: Browser) -> None:
     """A page that was cut never passes for a whole one; as much as the limit is whole."""
     with serving(lambda seen: text("x" * int(seen.path[1:]))) as server:
-        desk = desk_for(browser, server, maxBytes=1000)
-        assert len(answered(browser.perform(desk, {"url": f"{server.url}/1000"}))["text"]) == 1000
-        kind, message = failed(browser.perform(desk, {"url": f"{server.url}/1001"}))
+        harness = desk_for(browser, server, maxBytes=1000)
+        assert (
+            len(answered(browser.perform(harness, {"url": f"{server.url}/1000"}))["text"]) == 1000
+        )
+        kind, message = failed(browser.perform(harness, {"url": f"{server.url}/1001"}))
     assert kind == "too-large"
     assert "larger than 1000 bytes; maxBytes in the policy of 'http' sets the limit" in message
 
@@ -456,10 +458,10 @@ def test_nobody_there(browser: Browser) -> None:
     """A name that is not known, a port where nobody listens: each its own kind."""
     with serving(echo) as server:
         gone = server.host
-    desk = browser.desk("http", {"private": True})
-    kind, message = failed(browser.perform(desk, {"url": f"http://{gone}/"}))
+    harness = browser.harness("http", {"private": True})
+    kind, message = failed(browser.perform(harness, {"url": f"http://{gone}/"}))
     assert (kind, "cannot be connected to: Connection refused" in message) == ("connect", True)
-    kind, message = failed(browser.perform(desk, {"url": "http://nowhere.example/"}))
+    kind, message = failed(browser.perform(harness, {"url": "http://nowhere.example/"}))
     assert kind == "dns"
     assert (
         message
@@ -525,13 +527,13 @@ def test_a_kill_ends_it_at_once(browser: Browser, stage: str) -> None:
         return raw(b"")
 
     with serving(script) as slow, Clock() as clock:
-        desk = browser.desk("http", {"private": True})
+        harness = browser.harness("http", {"private": True})
         if stage == "lookup":
             browser.waits = (reached, slow.ended)
 
         def kill() -> None:
             reached.wait()
-            desk.cancel.request()
+            harness.cancel.request()
 
         killer = threading.Thread(target=kill)
         killer.start()
@@ -539,7 +541,7 @@ def test_a_kill_ends_it_at_once(browser: Browser, stage: str) -> None:
             reached.set()
             killer.join()
         url = slow.url if stage != "lookup" else "http://slow.example/"
-        outcome = browser.perform(desk, {"url": url, "timeout_s": 60})
+        outcome = browser.perform(harness, {"url": url, "timeout_s": 60})
         killer.join()
     assert isinstance(outcome, Void)
     assert outcome.word == "killed"

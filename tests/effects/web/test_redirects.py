@@ -60,10 +60,11 @@ def test_a_redirect_keeps_the_method_or_asks_for_a_page(
 ) -> None:
     """As the standard has it; what becomes a GET has no body any more, nor headers about one."""
     with serving(leading) as server:
-        desk = browser.desk("http", {"hosts": [server.host], "private": True})
+        harness = browser.harness("http", {"hosts": [server.host], "private": True})
         outcome = answered(
             browser.perform(
-                desk, {"method": method, "url": f"{server.url}/{status}?/end?x=1", "text": "hello"}
+                harness,
+                {"method": method, "url": f"{server.url}/{status}?/end?x=1", "text": "hello"},
             )
         )
     seen = outcome["json"]
@@ -78,14 +79,14 @@ def test_a_redirect_keeps_the_method_or_asks_for_a_page(
 def test_a_bundle_may_want_the_redirect_itself(browser: Browser) -> None:
     """With followRedirects false, and for one that leads nowhere."""
     with serving(leading) as server:
-        desk = browser.desk("http", {"hosts": [server.host], "private": True})
+        harness = browser.harness("http", {"hosts": [server.host], "private": True})
         outcome = answered(
-            browser.perform(desk, {"url": f"{server.url}/302?/end", "followRedirects": False})
+            browser.perform(harness, {"url": f"{server.url}/302?/end", "followRedirects": False})
         )
         assert (outcome["status"], outcome["headers"]["location"]) == (302, "/end")
     with serving(lambda _: Reply(status=302)) as server:
-        desk = browser.desk("http", {"hosts": [server.host], "private": True})
-        assert answered(browser.perform(desk, {"url": server.url}))["status"] == 302
+        harness = browser.harness("http", {"hosts": [server.host], "private": True})
+        assert answered(browser.perform(harness, {"url": server.url}))["status"] == 302
 
 
 def test_endless_redirects_end(browser: Browser) -> None:
@@ -96,10 +97,10 @@ def test_endless_redirects_end(browser: Browser) -> None:
         return redirect(f"/{left - 1}") if left else echo(seen)
 
     with serving(script) as server:
-        desk = browser.desk("http", {"hosts": [server.host], "private": True})
-        assert answered(browser.perform(desk, {"url": f"{server.url}/10"}))["status"] == 200
+        harness = browser.harness("http", {"hosts": [server.host], "private": True})
+        assert answered(browser.perform(harness, {"url": f"{server.url}/10"}))["status"] == 200
         server.seen.clear()
-        kind, message = failed(browser.perform(desk, {"url": f"{server.url}/99"}))
+        kind, message = failed(browser.perform(harness, {"url": f"{server.url}/99"}))
         assert (kind, "redirected more than 10 times" in message) == ("redirects", True)
         assert len(server.seen) == 11
 
@@ -144,7 +145,7 @@ def test_a_redirect_is_checked_like_a_request(
         target = location.format(port=server.port)
         found, message = failed(
             browser.perform(
-                browser.desk("http", {"private": True}), {"url": f"{server.url}/302?{target}"}
+                browser.harness("http", {"private": True}), {"url": f"{server.url}/302?{target}"}
             )
         )
     assert (found, words in message) == (kind, True), message
@@ -155,8 +156,8 @@ def test_a_redirect_is_checked_like_a_request(
 def test_a_redirect_stays_within_the_policy(browser: Browser) -> None:
     """Another port of the same machine is another host."""
     with serving(echo) as other, serving(lambda _: redirect(other.url)) as server:
-        desk = browser.desk("http", {"hosts": [server.host], "private": True})
-        kind, message = failed(browser.perform(desk, {"url": server.url}))
+        harness = browser.harness("http", {"hosts": [server.host], "private": True})
+        kind, message = failed(browser.perform(harness, {"url": server.url}))
         assert (kind, f'add "{other.host}" to "http"' in message) == ("policy", True)
         assert other.seen == []
 
@@ -167,9 +168,9 @@ def test_confidences_stay_with_their_origin(browser: Browser) -> None:
     """
     headers = {"Authorization": "Bearer mine", "Cookie": "a=1", "X-Other": "y"}
     with serving(echo) as other, serving(leading) as server:
-        desk = browser.desk("http", {"private": True})
+        harness = browser.harness("http", {"private": True})
         same = answered(
-            browser.perform(desk, {"url": f"{server.url}/302?/end", "headers": headers})
+            browser.perform(harness, {"url": f"{server.url}/302?/end", "headers": headers})
         )["json"]["headers"]
         assert (same["authorization"], same["cookie"], same["x-other"]) == (
             "Bearer mine",
@@ -177,7 +178,7 @@ def test_confidences_stay_with_their_origin(browser: Browser) -> None:
             "y",
         )
         far = answered(
-            browser.perform(desk, {"url": f"{server.url}/302?{other.url}", "headers": headers})
+            browser.perform(harness, {"url": f"{server.url}/302?{other.url}", "headers": headers})
         )["json"]["headers"]
         assert "authorization" not in far
         assert "cookie" not in far
@@ -192,15 +193,15 @@ def test_a_secret_goes_along_only_where_it_is_bound(browser: Browser) -> None:
     with serving(echo) as other, serving(leading) as server:
         for bound, arrives in (([server.host], False), ([server.host, other.host], True)):
             policy = {"private": True, "secrets": {"KEY": bound}}
-            desk = browser.desk("http", policy, {"MY_KEY": SECRET}, config)
+            harness = browser.harness("http", policy, {"MY_KEY": SECRET}, config)
             body = {"url": f"{server.url}/307?{other.url}", "headers": {"X-Key": "k secret:KEY"}}
-            outcome = answered(browser.perform(desk, body))
+            outcome = answered(browser.perform(harness, body))
             assert server.seen[-1].headers["x-key"] == f"k {SECRET}"
             assert other.seen[-1].headers.get("x-key") == (f"k {SECRET}" if arrives else None)
             assert outcome["json"]["headers"].get("x-key") == ("k secret:KEY" if arrives else None)
             count = len(other.seen)
             result = browser.perform(
-                desk, {**body, "method": "POST", "headers": {}, "json": {"key": "secret:KEY"}}
+                harness, {**body, "method": "POST", "headers": {}, "json": {"key": "secret:KEY"}}
             )
             assert server.seen[-1].json == {"key": SECRET}
             if arrives:

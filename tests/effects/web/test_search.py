@@ -40,8 +40,8 @@ def settings(url: str, key: str | None = None) -> Config:
 def test_results_have_one_shape(browser: Browser) -> None:
     """Title, address and snippet of each, best first, as many as were asked for."""
     with serving(lambda _: data(HITS)) as server:
-        desk = browser.desk("search", {}, config=settings(server.url + "/sx/"))
-        assert answered(browser.perform(desk, {"query": " ü & b "})) == {
+        harness = browser.harness("search", {}, config=settings(server.url + "/sx/"))
+        assert answered(browser.perform(harness, {"query": " ü & b "})) == {
             "results": [
                 {"title": "First hit", "url": "https://a.example/", "snippet": "what it says"},
                 {"title": "", "url": "https://b.example/", "snippet": ""},
@@ -49,7 +49,7 @@ def test_results_have_one_shape(browser: Browser) -> None:
             ]
         }
         assert server.seen[0].path == "/sx/search?q=%C3%BC+%26+b&format=json"
-        assert len(answered(browser.perform(desk, {"query": "q", "limit": 2}))["results"]) == 2
+        assert len(answered(browser.perform(harness, {"query": "q", "limit": 2}))["results"]) == 2
 
 
 def test_a_key_goes_to_the_provider_and_nowhere_else(browser: Browser) -> None:
@@ -61,15 +61,15 @@ def test_a_key_goes_to_the_provider_and_nowhere_else(browser: Browser) -> None:
         )
 
     with serving(script) as server:
-        desk = browser.desk(
+        harness = browser.harness(
             "search", {}, {"SEARCH_KEY": "planted-key"}, settings(server.url, "secret:SEARCH")
         )
         assert (
-            answered(browser.perform(desk, {"query": "q"}))["results"][0]["title"]
+            answered(browser.perform(harness, {"query": "q"}))["results"][0]["title"]
             == "Bearer secret:SEARCH"
         )
         assert server.seen[0].headers["authorization"] == "Bearer planted-key"
-        unset = browser.desk("search", {}, {}, settings(server.url, "secret:SEARCH"))
+        unset = browser.harness("search", {}, {}, settings(server.url, "secret:SEARCH"))
         with pytest.raises(
             EnvironmentLacks, match="secret:SEARCH comes from the variable SEARCH_KEY"
         ):
@@ -82,7 +82,7 @@ def test_without_a_provider_the_machine_lacks_one(browser: Browser) -> None:
         EnvironmentLacks,
         match=r"add `search: \{use: searxng, url: https://ADDRESS\}` to config\.yaml, then resume",
     ):
-        browser.perform(browser.desk("search", {}), {"query": "q"})
+        browser.perform(browser.harness("search", {}), {"query": "q"})
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_a_person_has_to_mend_is_no_failure(
         serving(lambda _: reply) as server,
         pytest.raises(EnvironmentLacks, match=words.replace("(", r"\(")),
     ):
-        browser.perform(browser.desk("search", {}, config=settings(server.url)), {"query": "q"})
+        browser.perform(browser.harness("search", {}, config=settings(server.url)), {"query": "q"})
 
 
 def test_nobody_at_the_address(browser: Browser) -> None:
@@ -116,7 +116,7 @@ def test_nobody_at_the_address(browser: Browser) -> None:
         EnvironmentLacks,
         match=r"Connection refused; start it, or fix search\.url in config\.yaml, then resume",
     ):
-        browser.perform(browser.desk("search", {}, config=settings(url)), {"query": "q"})
+        browser.perform(browser.harness("search", {}, config=settings(url)), {"query": "q"})
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -124,7 +124,9 @@ def test_a_search_that_did_not_work_this_time_is_a_failure(browser: Browser, sta
     """The bundle may try again."""
     with serving(lambda _: text("later", status=status)) as server:
         kind, message = failed(
-            browser.perform(browser.desk("search", {}, config=settings(server.url)), {"query": "q"})
+            browser.perform(
+                browser.harness("search", {}, config=settings(server.url)), {"query": "q"}
+            )
         )
     assert (kind, message.endswith(f"answered {status}")) == ("search", True)
 
@@ -144,7 +146,7 @@ def test_a_search_that_did_not_work_this_time_is_a_failure(browser: Browser, sta
 def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> None:
     """Before the provider is thought of, where that is possible."""
     config = settings("http://127.0.0.1:9")
-    kind, message = failed(browser.perform(browser.desk("search", {}, config=config), body))
+    kind, message = failed(browser.perform(browser.harness("search", {}, config=config), body))
     assert (kind, words in message) == ("effect", True)
 
 
@@ -183,4 +185,4 @@ def test_a_search_may_be_repeated(browser: Browser) -> None:
     """After a crash it is; the engine finds the handler by its kind."""
     handler = handler_for("search")
     assert isinstance(handler, SearchHandler)
-    assert handler.rule({"query": "q"}, browser.desk("search", {}).bundle) == "repeat"
+    assert handler.rule({"query": "q"}, browser.harness("search", {}).bundle) == "repeat"

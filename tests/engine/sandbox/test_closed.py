@@ -57,9 +57,11 @@ def home(tmp_path: Path) -> Path:
 
 
 def perform(home: Path, mechanism: str, body: str, policy: dict[str, object]) -> Outcome:
-    desk = desk_for(Store(root=home / "store"), mechanism, {"executables": ["cat", "ls"], **policy})
+    harness = desk_for(
+        Store(root=home / "store"), mechanism, {"executables": ["cat", "ls"], **policy}
+    )
     return ScriptHandler().perform(
-        {"language": "bash", "body": body}, desk.context(1, directory=home)
+        {"language": "bash", "body": body}, harness.context(1, directory=home)
     )
 
 
@@ -168,9 +170,9 @@ def perform_granted(store: Store, mechanism: str, tmp_path: Path) -> Perform:
     tmp_path.chmod(0o755)
 
     def run(body: str, policy: dict[str, object]) -> Outcome:
-        desk = desk_for(store, mechanism, policy)
+        harness = desk_for(store, mechanism, policy)
         return ScriptHandler().perform(
-            {"language": "bash", "body": body}, desk.context(1, directory=tmp_path)
+            {"language": "bash", "body": body}, harness.context(1, directory=tmp_path)
         )
 
     return run
@@ -249,9 +251,11 @@ def test_a_script_moves_no_directory_around_the_store(home: Path) -> None:
         "tolerate": True,
     }
     body = f"mv {home}/a/b {home}/a/c; mv {home}/a {home}/d; cat {home}/d/b/store/config.yaml; mv {home}/open {home}/opened"
-    desk = desk_for(Store(root=store), "bubblewrap", policy)
+    harness = desk_for(Store(root=store), "bubblewrap", policy)
     found = told(
-        ScriptHandler().perform({"language": "bash", "body": body}, desk.context(1, directory=home))
+        ScriptHandler().perform(
+            {"language": "bash", "body": body}, harness.context(1, directory=home)
+        )
     )
     assert found["stderr"].count("Device or resource busy") == 2, found
     assert ((store / "config.yaml").read_text(), found["stdout"]) == ("words in the store\n", "")

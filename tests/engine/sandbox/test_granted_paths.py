@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from testbed.cells import MECHANISMS
-from testbed.roles import Desk
+from testbed.roles import EffectHarness
 from testbed.scripting import as_user, desk_for, told
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
@@ -55,8 +55,8 @@ def make_place(place: Path) -> None:
         path.chmod(0o777 if path.is_dir() else 0o666)  # only the sandbox is in the way
 
 
-def perform(desk: Desk, body: str, place: Path) -> Outcome:
-    context = desk.context(1, directory=place)
+def perform(harness: EffectHarness, body: str, place: Path) -> Outcome:
+    context = harness.context(1, directory=place)
     return ScriptHandler().perform(
         {"language": "bash", "body": f"cd {place} && {{ {body}; }}"}, context
     )
@@ -95,9 +95,9 @@ def test_a_granted_path_stays_the_object_of_its_first_use(
         assert fresh["stdout"] == "swapped\n"
     else:
         # nor does a later thread follow the link
-        for desk in (using, desk_for(store, mechanism, USING)):
+        for harness in (using, desk_for(store, mechanism, USING)):
             assert f"leads over a link out of '{place}/shared', which scripts may write" in refusal(
-                perform(desk, USE, place)
+                perform(harness, USE, place)
             )
         (place / "shared" / "in").unlink()
         (place / "shared" / "gone").rename(place / "shared" / "in")
@@ -110,12 +110,14 @@ def test_a_thread_swaps_no_path_of_its_own(store: Store, mechanism: str, place: 
     way the policy names it.
     """
     own = {"executables": ["cat", "mv", "ln"], "write": ["shared"], "read": ["shared/later"]}
-    desk = desk_for(store, mechanism, own)
-    assert told(perform(desk, "ln -s ../secret shared/later", place))["success"]
-    assert "leads over a link out of" in refusal(perform(desk, "cat shared/later/file.txt", place))
+    harness = desk_for(store, mechanism, own)
+    assert told(perform(harness, "ln -s ../secret shared/later", place))["success"]
+    assert "leads over a link out of" in refusal(
+        perform(harness, "cat shared/later/file.txt", place)
+    )
     (place / "shared" / "later").unlink()
     (place / "shared" / "later").symlink_to("in")  # a link that stays inside is followed
-    assert told(perform(desk, "cat shared/later/file.txt", place))["stdout"] == "granted"
+    assert told(perform(harness, "cat shared/later/file.txt", place))["stdout"] == "granted"
 
 
 ORDINARY = """
@@ -185,7 +187,7 @@ def test_a_path_swapped_after_the_check_is_refused(
     """The object that is mounted is compared with the one that was checked: nothing of the script
     runs when they differ.
     """
-    desk = desk_for(store, mechanism, {"executables": ["touch"], key: ["shared/in"]})
+    harness = desk_for(store, mechanism, {"executables": ["touch"], key: ["shared/in"]})
 
     def swap(found: Mapping[str, object]) -> Mapping[str, object]:
         (place / "shared" / "in").rename(place / "shared" / "gone")
@@ -193,7 +195,7 @@ def test_a_path_swapped_after_the_check_is_refused(
         return found
 
     changed_ns = (place / "secret").stat().st_ctime_ns
-    context = desk.context(1, directory=place, remember_paths=swap)
+    context = harness.context(1, directory=place, remember_paths=swap)
     message = refusal(
         ScriptHandler().perform(
             {"language": "bash", "body": f"cd {place} && touch shared/in/touched"}, context
@@ -211,13 +213,13 @@ def test_an_entry_that_means_another_path_waits_for_the_person(
     """A resume from another directory changes no relative path: the thread says from where it was
     started.
     """
-    desk = desk_for(store, mechanism, {"executables": ["cat"], "read": ["shared"]})
-    perform(desk, "cat shared/in/file.txt", place)
+    harness = desk_for(store, mechanism, {"executables": ["cat"], "read": ["shared"]})
+    perform(harness, "cat shared/in/file.txt", place)
     (place / "other" / "shared").mkdir(parents=True)
     with pytest.raises(
         EnvironmentLacks, match=f"read 'shared' was '{place}/shared' when this thread first used it"
     ):
-        perform(desk, "cat shared/in/file.txt", place / "other")
+        perform(harness, "cat shared/in/file.txt", place / "other")
 
 
 @pytest.mark.parametrize("opening", [open_beneath, open_without_links])

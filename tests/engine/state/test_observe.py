@@ -9,8 +9,8 @@ from typing import Self
 
 import pytest
 from testbed.bundles import COUNT, MARKED, granted, place, place_script, script_of, thread_id
+from testbed.interleaving import just_before
 from testbed.journals import NOW_MS, Script
-from testbed.moments import just_before
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from testbed.bundles import PLANNED, Placed, place
+from testbed.interleaving import just_after, just_before
 from testbed.journals import NOW_MS, records_of
 from testbed.memory import MemoryThread
-from testbed.moments import just_after, just_before
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.cell import CellLimits

@@ -589,7 +589,12 @@ def test_an_uncaught_error_fails_the_thread() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b'{"desk":1,"kind":"replay","message":"x"}', b"[1]", b"\xff", b'"' + b"x" * (1 << 20) + b'"'],
+    [
+        b'{"harness":1,"kind":"replay","message":"x"}',
+        b"[1]",
+        b"\xff",
+        b'"' + b"x" * (1 << 20) + b'"',
+    ],
 )
 def test_whatever_a_raise_says_is_only_a_message(body: bytes) -> None:
     """Strange keys, no mapping, no JSON, a megabyte: the end record is small and says that the

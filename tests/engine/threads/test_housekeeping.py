@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import COUNT, Placed, granted, place_script, script_of
-from testbed.moments import just_after, just_before
+from testbed.interleaving import just_after, just_before
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import HOME_VARIABLE, Store
 from uncaged_cli import main

@@ -1,8 +1,7 @@
-"""What the stand-ins for coding programs have in common: they note how they were called, and print
-what the test wants.
+"""Common code of the fake coding programs: records the call, and prints what the test wants.
 
-A stand-in reads its part from the file that PLAY names: JSON with what to print, where, and how to
-end.
+A fake program reads its script from the file that PLAY names: JSON with what to print, where, and
+the exit.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Something that another process could do at any time is done at the worst moment: between two
-calls of the code that is tested.
+"""Interleaving: an action of another process, performed between two calls of the code under
+test.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ import pytest
 def just_before(
     patch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]
 ) -> None:
-    """Perform *action* once, right before the next call of *owner*'s function *name*, which is then
-    called as ever.
-    """
+    """Perform *action* once, right before the next call of *owner*'s function *name*."""
     _around(patch, owner, name, before=action)
 
 
 def just_after(
     patch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]
 ) -> None:
-    """The same, right after that call."""
+    """Perform *action* once, right after the next call of *owner*'s function *name*."""
     _around(patch, owner, name, after=action)
 
 

@@ -1,7 +1,5 @@
-"""The programs and kernel features that some tests cannot do without: each is looked up once, and
-what is missing skips the test.
-
-In CI, which installs them all, it fails the test.
+"""Programs and kernel features that some tests need. A missing one skips the test, and fails it in
+CI, which installs them all.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ def need(names: Iterable[str]) -> None:
 
 @functools.cache
 def lacking(name: str) -> str:
-    """Return why this machine does not have it; nothing if it does."""
+    """Return the reason why this machine lacks a requirement; empty if it has it."""
     if name == "strace":
         return "" if straced.available() else "strace is not installed, or may not trace here"
     if name in LANDLOCK_VERSIONS:

@@ -1,7 +1,7 @@
-"""`python -m testbed.acting STORE ACTION ARGUMENT…`: one process that does one thing to a store,
-and says on standard output what is done.
+"""Process that performs one action on a store and acknowledges it, as `python -m
+testbed.store_actions STORE ACTION ARGUMENT…`.
 
-A line ``done …`` is an acknowledgement: whatever happens afterwards, it must stay true.
+A line ``done …`` on standard output is the acknowledgement, which no later fault may break.
 """
 
 from __future__ import annotations

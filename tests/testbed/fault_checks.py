@@ -1,5 +1,5 @@
-"""What must hold after a fault: no acknowledged step is lost, none is performed twice in silence,
-and `resume` completes.
+"""Checks after a fault: no acknowledged step is lost, no effect is silently repeated, and `resume`
+completes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .steering import finish, marks
 RESUMES = 5
 
 
-class Witness:
-    """Somebody who follows a thread on the worker's socket and remembers how far it was told to be
-    on disk.
+class Follower:
+    """Follower of a thread on the worker's socket that keeps the number of bytes reported as
+    flushed.
     """
 
     def __init__(self) -> None:
@@ -48,33 +48,31 @@ class Witness:
                 self.flushed_bytes = max(self.flushed_bytes, int(event.get("flushed", 0)))
 
 
-def drive(store: Store, placed: Placed, witness: Witness | None = None) -> None:
-    """Have the thread driven by the live worker and wait until it is left, or the worker is
-    gone.
-    """
+def drive(store: Store, placed: Placed, follower: Follower | None = None) -> None:
+    """Ask the live worker to drive the thread, and wait until the worker leaves it or dies."""
     with suppress(UncagedError):  # not accepted: then nothing was acknowledged
         client.request(store, placed.bundle.hash, drive_message(placed), start=False)
-    with (witness or Witness()).watching(store, placed):
+    with (follower or Follower()).watching(store, placed):
         pass
 
 
 def drive_message(placed: Placed) -> dict[str, object]:
-    """The request that has a thread driven."""
+    """Return the request to drive a thread."""
     return {"op": "drive", "threadId": placed.thread, "environment": {}, "directory": "/"}
 
 
-def judge_the_disk(placed: Placed, before: bytes, witness: Witness, seen: list[int]) -> None:
-    """Right after the fault: what somebody was told of, or saw happen, is in the journal.
+def check_the_disk(placed: Placed, before: bytes, follower: Follower, seen: list[int]) -> None:
+    """Check right after the fault that everything reported or seen outside is in the journal.
 
     Args:
-        before: the journal at the moment of the fault. seen: the seqs of the effects that the world
-            saw.
+        before: the journal at the moment of the fault.
+        seen: the seqs of the effects that were seen outside.
     """
     left = placed.path.read_bytes()
-    assert witness.flushed_bytes <= len(left), (
-        f"a follower was told of {witness.flushed_bytes} bytes, {len(left)} are left"
+    assert follower.flushed_bytes <= len(left), (
+        f"a follower was told of {follower.flushed_bytes} bytes, {len(left)} are left"
     )
-    assert left[: witness.flushed_bytes] == before[: witness.flushed_bytes]
+    assert left[: follower.flushed_bytes] == before[: follower.flushed_bytes]
     history = read(placed, left)
     for seq in seen:
         pending = history.pending
@@ -83,9 +81,9 @@ def judge_the_disk(placed: Placed, before: bytes, witness: Witness, seen: list[i
         )
 
 
-def judge_the_rest(engine: Engine, placed: Placed, expected: object) -> None:
-    """After the disk is mended: `resume` completes, nothing that was whole has changed, and nothing
-    was repeated in silence.
+def check_the_recovery(engine: Engine, placed: Placed, expected: object) -> None:
+    """Check after the repair of the disk: `resume` completes, whole lines are unchanged, and no
+    effect was silently repeated.
     """
     left = placed.path.read_bytes()
     whole = left[: read(placed, left).good_bytes]
@@ -103,7 +101,7 @@ def judge_the_rest(engine: Engine, placed: Placed, expected: object) -> None:
 
 
 def read(placed: Placed, data: bytes) -> History:
-    """The history; a journal that cannot be read at all, or is corrupt, is a loss."""
+    """Return the history; an unreadable or corrupt journal fails the test."""
     try:
         history = recover(data, placed.bundle.hash, placed.thread)
     except DamagedError as exc:
@@ -124,6 +122,6 @@ def _resume(engine: Engine, thread: ThreadId) -> None:
 
 
 def cut_power(path: Path, durable_bytes: int) -> None:
-    """What the disk has after a power cut, in the worst case: nothing that was not flushed."""
+    """Cut a file to what a power cut leaves in the worst case: nothing that was not flushed."""
     with path.open("r+b") as file:
         file.truncate(durable_bytes)

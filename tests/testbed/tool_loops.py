@@ -1,4 +1,4 @@
-"""Talks with the model server, over either wire, without an agent around them."""
+"""Tool loops of the model package against the model server, over either wire format."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ KEY = "sk-planted-0123456789"
 
 
 @dataclass(slots=True)
-class Notebook:
-    """A tool that remembers what it was called with."""
+class RecordingTools:
+    """Tools that record their calls."""
 
     used: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     described: Sequence[ToolDescription] = (
@@ -51,16 +51,16 @@ class Notebook:
 
 
 @dataclass(slots=True, kw_only=True)
-class Sight:
-    """A talk, and what followers heard of it."""
+class OpenLoop:
+    """A tool loop and the progress that followers received."""
 
-    talk: ToolLoop
+    loop: ToolLoop
     cancel: Cancel
     progress: list[Mapping[str, object]]
 
 
 @contextmanager
-def talking(
+def open_loop(
     server: ModelServer,
     wire: Wire,
     *,
@@ -72,13 +72,13 @@ def talking(
     schema: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     **settings: object,
-) -> Iterator[Sight]:
+) -> Iterator[OpenLoop]:
     chosen = read_settings(
         wire, {"baseUrl": server.base_url(wire), "model": "tiny", "key": KEY, **settings}
     )
     cancel, progress = Cancel(), list[Mapping[str, object]]()
     with open_client(chosen, environment or {}) as (client, connection):
-        talk = ToolLoop(
+        loop = ToolLoop(
             client,
             Conversation(system=system, turns=[user_turn(prompt)]),
             tools=tools or NoTools(),
@@ -88,11 +88,11 @@ def talking(
             progress=progress.append,
             schema=schema,
         )
-        yield Sight(talk=talk, cancel=cancel, progress=progress)
+        yield OpenLoop(loop=loop, cancel=cancel, progress=progress)
 
 
 class Clock:
-    """Measures how long something took."""
+    """Stopwatch of a test."""
 
     def __enter__(self) -> Clock:
         self._begin_s = time.monotonic()

@@ -1,8 +1,8 @@
-"""`python -m testbed.dying PATH LINE COUNT DEED MODULE ARGUMENT…`: run a module until a line is
-reached for the COUNT-th time.
+"""Faults at a source line: runs a module until a line is reached for the COUNT-th time, as `python
+-m testbed.line_faults PATH LINE COUNT DEED MODULE ARGUMENT…`.
 
-DEED says what happens there: ``self`` dies of SIGKILL; ``sandbox`` loses all its child processes
-and goes on; ``hold`` says so on standard output and goes on when it is told to on standard input.
+DEED is the fault: ``self`` kills the process with SIGKILL; ``sandbox`` kills its child processes
+and continues; ``hold`` writes to standard output and waits for standard input.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import psutil
 
 
 class Trap:
-    """A trace function that waits for one line."""
+    """A trace function that stops at one line."""
 
     def __init__(self, path: str, line: int, count: int, deed: str) -> None:
         self._path = path
