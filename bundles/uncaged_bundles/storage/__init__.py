@@ -1,1 +1,1 @@
-"""Where bundles, names and their history are kept on disk."""
+"""Storage of bundles, of flows with their history, and of threads."""

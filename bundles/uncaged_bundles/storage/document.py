@@ -1,9 +1,9 @@
-"""YAML files that people edit: read without building objects, changed by line, so that comments and
-foreign entries survive.
+"""YAML files that people edit: parsed without building objects, changed line by line, so that
+comments and unknown entries survive.
 
-Anchors and aliases are refused (a few lines of them unfold to billions of values), and so is deep
+Anchors and aliases are refused (a few lines of them expand to billions of values), and so is deep
 nesting: the C parser's own composer recurses without a bound, so the flat stream of events is
-looked at first.
+checked first.
 """
 
 from __future__ import annotations
@@ -34,18 +34,22 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One key of a section with its value, not yet read. line: of the key, from 1."""
+    """One key of a section with its raw value. line: of the key, from 1."""
 
     key: object
     line: int
     node: yaml.Node
 
     def value(self) -> object:
-        """Return plain data. Raises: ValueError: the value is none."""
+        """Return plain data.
+
+        Raises:
+            ValueError: the value is none.
+        """
         return _constructed(self.node)
 
     def text(self) -> str | None:
-        """Return a scalar as it is written; None for a mapping or a list."""
+        """Return a scalar's source text; None for a mapping or a list."""
         return self.node.value if isinstance(self.node, yaml.ScalarNode) else None
 
 
@@ -60,8 +64,10 @@ class Outline:
 
 
 def load_yaml(data: bytes, where: str) -> object:
-    """Return the plain data in a YAML text, None for a blank one; DamagedError has *where* and the
-    line.
+    """Return the plain data of a YAML text, None for a blank one.
+
+    Raises:
+        DamagedError: it is no YAML; with *where* and the line.
     """
     node = _composed(data, where)
     try:
@@ -71,8 +77,8 @@ def load_yaml(data: bytes, where: str) -> object:
 
 
 class Document:
-    """Syntax tree of a YAML file: a mapping of sections, each a mapping of entries, which stay as
-    they were written.
+    """Syntax tree of a YAML file: a mapping of sections, each a mapping of entries. Unchanged
+    entries keep their text.
     """
 
     def __init__(self, root: yaml.MappingNode, where: str, data: bytes = b"") -> None:
@@ -83,8 +89,10 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> Self:
-        """Parse a text; a blank one is an empty document. DamagedError when it is no mapping, with
-        *where* and the line.
+        """Parse a text; a blank one is an empty document.
+
+        Raises:
+            DamagedError: it is no mapping; with *where* and the line.
         """
         node = _composed(data, where)
         if node is None or (
@@ -105,7 +113,7 @@ class Document:
         return document
 
     def rewritten(self) -> bytes:
-        """Return the text with its changes: other lines stay as they were written."""
+        """Return the text with its changes; other lines are unchanged."""
         if not self._changes:
             return self._data
         if not self._data.strip():
@@ -126,8 +134,8 @@ class Document:
         return rewriting.text.encode()
 
     def _with_comments_above(self) -> bytes:
-        """The plain text under all lines that are comments: where an entry is written in a way that
-        is not changed line by line.
+        """Return the library's text below all comment lines: for an entry whose style is not
+        changed line by line.
         """
         comments = [
             line.strip()
@@ -155,8 +163,8 @@ class Document:
         return [] if node is None else list(self._entries(node))
 
     def outline(self, sections: Sequence[str]) -> Outline | None:
-        """Return the places of the pairs in the text as it was read; None where a pair shares a
-        line with something else.
+        """Return the places of the pairs in the original text; None if a pair shares a line with
+        another.
 
         Args:
             sections: top-level keys whose entries are located; one without entries on lines of
@@ -195,7 +203,7 @@ class Document:
         self._changes.append(lambda text: text.set((), name, new))
 
     def put(self, section: str, key: str, fields: Mapping[str, object]) -> None:
-        """Set these fields of the entry; other fields of it stay as they are."""
+        """Set these fields of the entry; its other fields are unchanged."""
         parent = self._section_node(section)
         if parent is None:
             parent = _represented({})
@@ -221,7 +229,7 @@ class Document:
             )
 
     def drop(self, section: str, key: str) -> None:
-        """Remove the entry, each time it is there."""
+        """Remove the entry, and any repetition of it."""
         node = self._section_node(section)
         if node is not None and any(_key(pair[0]) == key for pair in node.value):
             node.value = [pair for pair in node.value if _key(pair[0]) != key]
@@ -243,8 +251,8 @@ class Document:
 def _spans(
     mapping: yaml.MappingNode, lines: Sequence[bytes], starts: Sequence[int]
 ) -> dict[str, Span] | None:
-    """The bytes of each pair's lines; None where one shares a line with something else, or has no
-    text for a key.
+    """Return the bytes of each pair's lines; None if a pair shares a line with another, or a key is
+    no text.
     """
     found: dict[str, Span] = {}
     after = 0
@@ -288,7 +296,7 @@ def _drop_from(text: Rewriting, section: tuple[str, yaml.Node], key: str) -> Non
 
 
 def _pair_lines(key: str, value: yaml.Node) -> list[str]:
-    """The lines of a pair, as they are written where nothing is indented."""
+    """Return the lines of a pair without indentation."""
     node = yaml.MappingNode("tag:yaml.org,2002:map", [(_represented(key), value)], flow_style=False)
     return (
         str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=120))
@@ -298,7 +306,7 @@ def _pair_lines(key: str, value: yaml.Node) -> list[str]:
 
 
 def _shape(node: yaml.Node) -> object:
-    """What a node means, however it is written."""
+    """Return the meaning of a node, independent of its style."""
     if isinstance(node, yaml.MappingNode):
         return [(_shape(key), _shape(value)) for key, value in node.value]
     if isinstance(node, yaml.SequenceNode):
@@ -364,8 +372,8 @@ def _represented(value: object) -> Any:
 
 
 def _plain(value: object) -> object:
-    """Without shared parts, which would be written as anchors, and without read-only mappings,
-    which the library does not know.
+    """Return a value without shared parts, which would be written as anchors, and without read-only
+    mappings, which the library does not know.
     """
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -383,9 +391,7 @@ def _replace(mapping: yaml.MappingNode, key: str, node: yaml.Node) -> None:
 
 
 def _key(node: yaml.Node) -> object:
-    """The text of a key as it is written; anything but text never equals a name that is looked
-    for.
-    """
+    """Return the text of a key; a key that is no text never equals a name."""
     if isinstance(node, yaml.ScalarNode):
         return node.value if node.tag == "tag:yaml.org,2002:str" else (node.tag, node.value)
     return (node.tag, _line(node))

@@ -1,9 +1,9 @@
-"""The text of ``workflow.yaml`` under change, with the rows of its index.
+"""Draft of ``workflow.yaml``: its text during a change, with the rows of its index.
 
-An entry is changed in a window of the text: its own lines and those of its neighbours, read and
-written as a small document. A block mapping is parsed pair by pair, so the rest of the text needs
-no second look, and the cost is in proportion to the entry. A text with an entry that cannot be
-read, or that shares a line with another, is read and changed as a whole.
+An entry is changed in a window of the text: its own lines and those of its neighbors, parsed and
+written as a small document. The rest of the text is not parsed again, so the cost depends on the
+entry alone. A text with an entry that cannot be read, or that shares a line with another, is parsed
+and changed as a whole.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Contents:
 
 
 class RegistryDraft:
-    """A text that is being changed. language: what a bundle is only kept for, see
+    """A text during a change. language: returns the language of an unsupported bundle, see
     `Flow.unsupported`.
     """
 
@@ -60,8 +60,10 @@ class RegistryDraft:
 
     @classmethod
     def of(cls, text: bytes, where: str, language: Language, index: Index) -> RegistryDraft:
-        """Begin with what the index knows of the text. Raises: IndexMismatch: the index was
-        damaged.
+        """Start from the index of the text.
+
+        Raises:
+            IndexMismatch: the index was damaged.
         """
         head = index.head
         contents = Contents(
@@ -85,18 +87,20 @@ class RegistryDraft:
         return None if row is None else flow_of(row)
 
     def names(self) -> set[str]:
-        """Return the names of all flows, those of entries that cannot be read included."""
+        """Return the names of all flows, unreadable entries included."""
         return {row.key for row in self._contents.rows if row.section == FLOWS} | set(
             self._contents.unreadable
         )
 
     def unreadable(self, name: str) -> str | None:
-        """Return what is wrong with the entry of a flow."""
+        """Return the problem of a flow's entry, if it has one."""
         return self._contents.unreadable.get(name)
 
     def removed(self) -> frozenset[str]:
-        """Return the names of flows that a person removed. Raises: DamagedError: the list cannot be
-        read, and so not be changed.
+        """Return the names of flows that a person removed.
+
+        Raises:
+            DamagedError: the list cannot be read, and so not be changed.
         """
         if self._contents.removed is None:
             return removed_names(Document.parse(self.text, self._where), self._where)
@@ -111,7 +115,7 @@ class RegistryDraft:
         self._change_entry(section, key, lambda document: document.put(section, key, fields))
 
     def drop(self, section: str, key: str) -> None:
-        """Take an entry out."""
+        """Remove an entry."""
         self._change_entry(section, key, lambda document: document.drop(section, key))
 
     def put_top(self, name: str, value: object) -> None:
@@ -165,8 +169,8 @@ class RegistryDraft:
             self._change_whole(change)
 
     def _window(self, section: str, key: str) -> tuple[IndexRow, ...]:
-        """The rows of an entry and its neighbours; of the last entry, if there is none of this key;
-        nothing if it has no lines.
+        """Return the rows of an entry and its neighbors; of the last entry, if there is none of
+        this key; none if the text has no regular lines.
         """
         rows = (
             [row for row in self._contents.rows if row.section == section]
@@ -183,7 +187,7 @@ class RegistryDraft:
         self._contents = parse(self.text, self._where, self._language)
 
     def _splice(self, span: Span, lines: bytes, rows: Sequence[IndexRow]) -> None:
-        """Put other lines in the place of a window, and other rows in the place of its rows."""
+        """Replace the lines of a window, and its rows."""
         start, end = span
         by = len(lines) - (end - start)
         self.text = self.text[:start] + lines + self.text[end:]
@@ -208,8 +212,8 @@ def parse(text: bytes, where: str, language: Language) -> Contents:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Let no garbage be looked for: the nodes of ten thousand entries are none yet, and looking
-    doubles the time.
+    """Pause the garbage collector: parsing ten thousand entries makes no garbage, and collections
+    double the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -249,7 +253,7 @@ def _parsed(text: bytes, where: str, language: Language) -> Contents:
 
 
 def _lists(document: Document, where: str) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """The names that a person removed, None if they cannot be read, and the keys of shipped
+    """Return the names that a person removed, None if they cannot be read, and the keys of shipped
     flows.
     """
     seeded = tuple(sorted(seeded_keys(document)))
@@ -266,7 +270,7 @@ def _rows(
     sections: Mapping[str, Mapping[str, Span]],
     language: Language,
 ) -> Iterator[IndexRow]:
-    """The rows of all entries; without a place of its own an entry has its number, and no lines."""
+    """Yield the rows of all entries; one without lines of its own has its number as place."""
     for number, flow in enumerate(flows):
         span = sections[FLOWS][flow.name] if sections else (number, number)
         yield flow_row(replace(flow, unsupported=language(flow.hash)), span, text[slice(*span)])

@@ -32,12 +32,20 @@ def grant_row(hash: BundleHash, digest: str, span: tuple[int, int], lines: bytes
 
 
 def flow_of(row: IndexRow) -> Flow:
-    """Return the flow of a row. Raises: IndexMismatch: the row holds none."""
+    """Return the flow of a row.
+
+    Raises:
+        IndexMismatch: the row has none.
+    """
     return flows_of([row])[0]
 
 
 def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
-    """Return the flows of rows. Raises: IndexMismatch: a row holds none."""
+    """Return the flows of rows.
+
+    Raises:
+        IndexMismatch: a row has none.
+    """
     try:
         # once for all: half the time for ten thousand
         values = json.loads(f"[{','.join([row.value for row in rows])}]")
@@ -72,16 +80,19 @@ def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
 
 
 def find_flow(index: Index, name: str) -> Flow | None:
-    """Return one flow. Raises: IndexMismatch: the index was damaged."""
+    """Return one flow.
+
+    Raises:
+        IndexMismatch: the index was damaged.
+    """
     row = index.get(FLOWS, name)
     return None if row is None else flow_of(row)
 
 
 def is_granted(index: Index, hash: BundleHash, digest: str) -> bool:
-    """Whether the text grants the bundle with this hash and digest.
+    """Tell whether the text grants the bundle with this hash and digest.
 
-    The index only says where the grant is: the digest must be in those lines of the text
-    themselves.
+    The index only locates the grant: the digest must be in those lines of the text themselves.
 
     Raises:
         IndexMismatch: the index was damaged.
@@ -95,7 +106,11 @@ def is_granted(index: Index, hash: BundleHash, digest: str) -> bool:
 
 
 def snapshot_of(index: Index) -> Snapshot:
-    """Return the whole contents. Raises: IndexMismatch: the index was damaged."""
+    """Return the whole contents.
+
+    Raises:
+        IndexMismatch: the index was damaged.
+    """
     head = index.head
     return Snapshot(
         flows={

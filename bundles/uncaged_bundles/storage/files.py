@@ -26,8 +26,8 @@ _SYNCFS_REPORTS = (5, 8)
 
 
 def write_atomically(path: Path, data: bytes) -> os.stat_result:
-    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. It
-    leaves no temporary file behind.
+    """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. No
+    temporary file is left.
 
     Returns:
         The state of the new file.
@@ -38,7 +38,7 @@ def write_atomically(path: Path, data: bytes) -> os.stat_result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFile:
-    """A whole, durable file that has no name of its own yet. handle: its open descriptor."""
+    """A complete, durable file that is not yet renamed to its path. handle: its open descriptor."""
 
     path: Path
     handle: int
@@ -46,7 +46,7 @@ class NewFile:
     durable: bool
 
     def publish(self) -> os.stat_result:
-        """Rename it to its path, durably; a file that is there is replaced. Returns its state after
+        """Rename it to its path, durably; an existing file is replaced. Return its state after
         that.
         """
         try:
@@ -60,11 +60,11 @@ class NewFile:
 
 @contextmanager
 def new_file(path: Path, data: bytes, *, durable: bool = True) -> Iterator[NewFile]:
-    """Write *data* to a temporary file beside *path* and keep it open. A block that fails before
-    `publish` leaves nothing of it.
+    """Write *data* to a temporary file beside *path* and keep it open. If the block fails before
+    `publish`, the file is removed.
 
     Args:
-        durable: flush file and name to disk; a file that can be made again does without.
+        durable: flush file and name to disk; not needed for a file that can be made again.
     """
     temporary = _temporary_of(path)
     handle = -1
@@ -84,7 +84,7 @@ def new_file(path: Path, data: bytes, *, durable: bool = True) -> Iterator[NewFi
 
 
 class NewFiles:
-    """Files that get their names together, once all of them are durable."""
+    """Files that are renamed to their paths together, once all of them are durable."""
 
     def __init__(self) -> None:
         self._files: list[NewFile] = []
@@ -108,8 +108,8 @@ class NewFiles:
             raise _cannot_write(path, exc) from exc
 
     def publish(self) -> None:
-        """Flush all files, rename each to its path, and flush their directories; a file that is
-        there is replaced.
+        """Flush all files, rename each to its path, and flush their directories; existing files are
+        replaced.
         """
         _flush(self._files)
         for one in self._files:
@@ -119,7 +119,7 @@ class NewFiles:
             sync_directory(directory)
 
     def close(self) -> None:
-        """Remove what has no name of its own yet."""
+        """Remove the files that were not published."""
         for one in self._files:
             os.close(one.handle)
         for one in self._files[self._named :]:
@@ -129,8 +129,8 @@ class NewFiles:
 
 @contextmanager
 def new_files() -> Iterator[NewFiles]:
-    """Write several files that become durable together. A block that fails before `publish` leaves
-    nothing of them.
+    """Write several files that become durable together. If the block fails before `publish`, they
+    are removed.
     """
     files = NewFiles()
     try:
@@ -140,7 +140,7 @@ def new_files() -> Iterator[NewFiles]:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """Return the file's bytes; None when there is no such file."""
+    """Return the file's bytes; None if there is no such file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def read_range(handle: int, start: int, end: int) -> bytes:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in *directory* as durable as the files behind them."""
+    """Flush the names in *directory* to disk."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -222,7 +222,9 @@ def changing(path: Path, *, timeout_s: float) -> Iterator[None]:
 
 
 def remove_stale_temporaries(directory: Path, before_s: float) -> None:
-    """Remove what writers left that were killed before *before_s* (seconds since 1970)."""
+    """Remove temporary files of killed writers that are older than *before_s* (seconds since
+    1970).
+    """
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith(".") and entry.name.endswith(_TEMPORARY_SUFFIX):
@@ -250,7 +252,7 @@ def _written(path: Path, data: bytes, *, durable: bool) -> int:
 
 
 def _flush(files: Sequence[NewFile]) -> None:
-    """Bring files to disk, in the order in which they were opened; many of one file system with one
+    """Flush files to disk, in the order in which they were opened; many of one file system with one
     call.
     """
     if len(files) <= _ONE_BY_ONE or not _syncfs_reports():

@@ -1,14 +1,14 @@
-"""Index of ``workflow.yaml``: its entries by name with the places of their lines, kept in
+"""Index of ``workflow.yaml``: its entries by name with the places of their lines, in
 ``workflow.index`` beside it.
 
-Rule 1: the index holds nothing that the text does not say; it may be deleted at any time, and is
-rebuilt when it does not fit the text.
-Rule 2: it fits a text of the same inode, size and times of change. If the text was changed less
-  than `RACY_NS` before it was read, another edit may have left all of these as they are, so the
-  text's digest is compared as well.
-Rule 3: a row counts only with its seal, a digest over the row and over the lines of the text that
-it was read from; so does the head.
-Rule 4: that a name is missing, and a list of names, count only after the digest of all rows was
+Rule 1: the index has only facts that the text has, too; it may be deleted at any time, and is
+rebuilt when it does not match the text.
+Rule 2: it matches a text of the same inode, size and times of change. If the text was changed less
+than `RACY_NS` before it was read, another edit may have left all of these unchanged, so the text's
+digest is compared as well.
+Rule 3: a row is valid only with its seal, a digest over the row and over the lines of the text that
+it was read from; so is the head.
+Rule 4: the absence of a name, and a list of names, are valid only after the digest of all rows was
 compared.
 
 Not SQLite: that is one more library at every start (2 ms), side files that a read-only store cannot
@@ -43,13 +43,13 @@ Read = Callable[[int, int], bytes]
 
 
 class IndexMismatch(Exception):
-    """The index does not fit the text, or was damaged."""
+    """The index does not match the text, or was damaged."""
 
 
 @dataclass(slots=True)  # not frozen: ten thousand are made for a list
 class IndexRow:
-    """One entry. start, end: the bytes of its lines in the text. value: JSON of what the entry
-    says. seal: see rule 3.
+    """One entry. start, end: the bytes of its lines in the text. value: JSON of the entry. seal:
+    see rule 3.
     """
 
     section: str
@@ -63,7 +63,7 @@ class IndexRow:
     def sealed(
         cls, section: str, key: str, span: tuple[int, int], value: str, lines: bytes
     ) -> IndexRow:
-        """Make the row of an entry with these *lines*, at *span*."""
+        """Return the row of an entry with these *lines*, at *span*."""
         return cls(section, key, *span, value, _seal(section, key, value, lines))
 
     def moved(self, by: int) -> IndexRow:
@@ -81,9 +81,8 @@ class IndexHead:
     """Facts about the text as a whole.
 
     stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of
-    its own.
-    top: the bytes of other top-level keys with their values. unreadable: sentences by name.
-    removed: None if the list cannot be read.
+    its own. top: the bytes of other top-level keys with their values. unreadable: sentences by
+    name. removed: None if the list cannot be read.
     """
 
     stamp: Stamp
@@ -98,8 +97,10 @@ class IndexHead:
 
     @classmethod
     def decode(cls, line: bytes) -> IndexHead:
-        """Read the first line of an index; IndexMismatch: it was damaged, or is none of this
-        format.
+        """Read the first line of an index.
+
+        Raises:
+            IndexMismatch: it was damaged, or has another format.
         """
         seal, _, encoded = line.removesuffix(b"\n").partition(b" ")
         if seal != digest(encoded).encode():
@@ -121,8 +122,8 @@ class IndexHead:
 
 
 class Index:
-    """The rows of one state of the text. rows, text: read bytes of each; offset: where the rows
-    begin.
+    """The rows for one state of the text. rows, text: read bytes of each; offset: of the
+    first row.
     """
 
     def __init__(self, head: IndexHead, rows: Read, offset: int, end: int, text: Read) -> None:
@@ -134,7 +135,7 @@ class Index:
 
     @classmethod
     def of(cls, head: IndexHead, rows: bytes, text: bytes) -> Index:
-        """Return an index that is held in memory."""
+        """Return an index in memory."""
         return cls(
             head,
             lambda start, end: rows[start:end],
@@ -175,7 +176,9 @@ class Index:
 
     def rows(self, section: str, prefix: str = "") -> list[IndexRow]:
         """Return the rows of a section whose keys begin with *prefix*, in order of the keys.
-        Raises: IndexMismatch: see rule 4.
+
+        Raises:
+            IndexMismatch: see rule 4.
         """
         data = self._whole()
         wanted = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
@@ -189,8 +192,8 @@ class Index:
         return data
 
     def _place_of(self, wanted: bytes) -> int:
-        """The place of the first row whose name is not before *wanted*; bisects the bytes, since
-        rows differ in length.
+        """Return the place of the first row whose name is not before *wanted*; by bisecting the
+        bytes, since rows differ in length.
         """
         low, high = self._offset, self._end
         while low < high:
@@ -223,10 +226,10 @@ class Index:
 
 @contextmanager
 def opened(path: Path, text_path: Path) -> Iterator[Index]:
-    """Open the index at *path* for the text as it is now.
+    """Open the index at *path* for the current text.
 
     Raises:
-        IndexMismatch: it does not fit, or there is none.
+        IndexMismatch: it does not match, or there is none.
         OSError: the text cannot be read.
     """
     text = os.open(text_path, os.O_RDONLY | os.O_CLOEXEC)
@@ -253,7 +256,7 @@ def opened(path: Path, text_path: Path) -> Iterator[Index]:
 
 
 def write_index(path: Path, head: IndexHead, rows: bytes, *, taken_ns: int) -> None:
-    """Replace the index; a store that cannot take it does without.
+    """Replace the index; in a store that cannot be written there is none.
 
     Args:
         taken_ns: a time before the text was read, or its last change.
@@ -267,12 +270,12 @@ def write_index(path: Path, head: IndexHead, rows: bytes, *, taken_ns: int) -> N
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    """Return what tells one state of a file from another."""
+    """Return the identity of a file's state: inode, size and times."""
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def encode_rows(rows: Iterable[IndexRow]) -> bytes:
-    """Return the rows as the index holds them: sorted by name."""
+    """Return the rows as bytes, sorted by name."""
     return b"".join(
         line
         for _, line in sorted((f"{row.section}/{row.key}".encode(), row.encode()) for row in rows)
@@ -298,7 +301,7 @@ def _row_of(line: str) -> IndexRow:
 
 
 def _taken(handle: int) -> tuple[int, int]:
-    """When the text was last seen to fit, and the size of the index."""
+    """Return the time at which the text last matched, and the size of the index."""
     found = os.fstat(handle)
     return found.st_mtime_ns, found.st_size
 
@@ -315,7 +318,7 @@ def _first_line(handle: int, size: int) -> bytes:
 
 
 def _settled(handle: int, head: IndexHead, text: int) -> bool:
-    """Compare the text's digest, and note the time before it was read in the index's own time of
+    """Compare the text's digest, and store the time before it was read as the index's own time of
     change.
     """
     now_ns = time.time_ns()

@@ -1,9 +1,9 @@
 """Order log of a store: an append-only file with a line for each start of a thread, and one for
-each time a thread is taken up.
+each time that a worker takes a thread up.
 
 A start is ``ID``, the start of a thread by another thread is ``>ID``. A take-up is ``+HASH/ID``:
 the holder of a journal's lock writes it before anything else, so a reader that knows the log up to
-some place needs to look only at the threads named after it. No clock decides the order.
+some place has to check only the threads after it. The order does not depend on a clock.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _WITNESS_BYTES = 64
 class OrderPlace:
     """A place in the log up to which a reader knows it.
 
-    witness: the bytes before it. A log that was removed, cut or replaced since then does not have
-    them there.
+    witness: the bytes before it. A log that was removed, cut or replaced has other bytes there.
     """
 
     offset: int
@@ -38,8 +37,8 @@ class OrderPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderTail:
-    """What the log has after a place. started: ids alone. taken_up: with their bundles, the last
-    mention of each last.
+    """The log after a place. started: ids alone. taken_up: with their bundles, in the order of the
+    last lines.
     """
 
     started: tuple[ThreadId, ...]
@@ -51,7 +50,7 @@ START = OrderPlace(offset=0, witness=b"")
 
 
 def append(path: Path, text: str) -> None:
-    """Append a line. A line break goes before it, too: a torn line spoils no other.
+    """Append a line. A line break goes before it, too, so that a torn line damages no other.
 
     Raises:
         StorageError: it cannot be written.
@@ -71,9 +70,7 @@ def append(path: Path, text: str) -> None:
 
 
 def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
-    """Return what was appended after *place*; None if the log is not the one in which that place
-    was.
-    """
+    """Return the log after *place*; None if it is another log."""
     data = _read(path, place.offset - len(place.witness))
     if not data.startswith(place.witness):
         return None
@@ -99,8 +96,8 @@ def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
 
 
 def last_started(path: Path) -> Iterator[ThreadId]:
-    """Yield the last threads that no other thread started, the latest first, without reading the
-    whole log.
+    """Yield the threads that no other thread started, the latest first, without reading the whole
+    log.
     """
     for text in reversed(_read(path, -_TAIL_BYTES).decode("ascii", "replace").split("\n")):
         if is_thread_id(text):
@@ -108,8 +105,8 @@ def last_started(path: Path) -> Iterator[ThreadId]:
 
 
 def start_order(path: Path) -> dict[str, int]:
-    """Return the place of each thread in the order of starts. A thread that is not in it was
-    started before all that are.
+    """Return the place of each thread in the order of starts. Threads that are not in it started
+    before all others.
     """
     return {
         text.removeprefix(CHILD): place
@@ -128,9 +125,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read(path: Path, start: int) -> bytes:
-    """Return the log's bytes from *start*; a negative one counts from its end, and a missing log is
-    empty.
-    """
+    """Return the log's bytes from *start*, negative from its end; empty if the log is missing."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

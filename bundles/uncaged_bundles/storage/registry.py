@@ -80,7 +80,7 @@ class Registry:
         return self._ask(lambda index: frozenset(index.head.seeded))
 
     def indexed_head(self, name: str) -> BundleHash | None:
-        """Return what a flow points to if the index has it, and rebuild nothing."""
+        """Return the head of a flow if the index has it, without rebuilding the index."""
         try:
             with opened(self._index_path, self._path) as index:
                 flow = find_flow(index, name)
@@ -103,7 +103,7 @@ class Registry:
         Args:
             granted: record the grant of the bundle's policy in the same write.
         Returns:
-            False when the bundle is the head already; nothing of the flow changes then.
+            False if the bundle is the head already; the flow is unchanged then.
         """
         flow_name = parse_flow_name(name)
         with self._changing() as draft:
@@ -128,12 +128,12 @@ class Registry:
             return True
 
     def grant(self, bundle: Bundle) -> None:
-        """Record a person's yes to this bundle's policy."""
+        """Record a person's consent to this bundle's policy."""
         with self._changing() as draft:
             _put_grant(draft, bundle)
 
     def granted(self, bundle: Bundle) -> bool:
-        """Whether the bundle may do what it asks for: it asks for nothing, or a person said yes to
+        """Tell whether the bundle may perform its effects: it has no policy, or a person granted
         exactly these bytes.
 
         The hash finds the grant; a digest of the bytes confirms it, since other bytes with the same
@@ -170,8 +170,8 @@ class Registry:
             return flow
 
     def remove(self, name: str) -> None:
-        """Forget the name, a malformed entry included, and that it was wanted away. Bundles,
-        journals and grants stay.
+        """Remove a flow, a malformed entry included, and note its name, so that `seed` does not add
+        it again. Bundles, journals and grants are kept.
         """
         with self._changing() as draft:
             if name not in draft.names():
@@ -180,13 +180,13 @@ class Registry:
             draft.put_top(REMOVED, sorted(draft.removed() | {name}))
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """Let a flow start threads, or keep it from it."""
+        """Allow or forbid a flow to start threads."""
         with self._changing() as draft:
             draft.put(FLOWS, _flow_of(draft, name).name, {"enabled": enabled})
 
     def resolve(self, text: str) -> tuple[FlowName | None, BundleHash]:
-        """What a person meant: a flow's name, else a stored bundle's hash or the start of one (four
-        digits at least).
+        """Return the bundle that a person named: by a flow's name, else by a stored bundle's hash
+        or its start (at least four digits).
 
         Raises:
             RefusedError: the flow is disabled or its entry cannot be read.
@@ -218,8 +218,8 @@ class Registry:
     def seed(
         self, key: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int
     ) -> None:
-        """Once per *key*: add these shipped flows, granted, except names that are taken and names
-        that a person removed.
+        """Add shipped flows, granted, once per *key*, except names that are taken and names that a
+        person removed.
         """
         if key in self.seeded():
             return
@@ -239,7 +239,7 @@ class Registry:
             draft.put_top(SEEDED, sorted({*draft.seeded(), key}))
 
     def _ask(self, question: Callable[[Index], Answer]) -> Answer:
-        """Return the answer of an index that fits the text, which is rebuilt first if need be."""
+        """Return the answer of an index that matches the text; it is rebuilt first if necessary."""
         try:
             with opened(self._index_path, self._path) as index:
                 return question(index)
@@ -258,7 +258,7 @@ class Registry:
             return question(self._draft(read_if_there(self._path) or b"").as_index())
 
     def _rebuilt(self) -> Index:
-        """The index of the text as it is now, written beside it; the caller holds the lock."""
+        """Write the index of the current text and return it; the caller holds the lock."""
         taken_ns = time.time_ns()
         with self._path.open("rb") as file:
             stamp = stamp_of(os.fstat(file.fileno()))
@@ -269,8 +269,8 @@ class Registry:
 
     @contextmanager
     def _changing(self) -> Iterator[RegistryDraft]:
-        """The registry under its lock; written when the block ends well and has changed it. The
-        lock file itself stays.
+        """Yield a draft of the registry under its lock; a changed draft is written when the block
+        succeeds. The lock file is kept.
         """
         path = self._path
         try:
@@ -290,7 +290,7 @@ class Registry:
             raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
 
     def _begun(self) -> RegistryDraft:
-        """The text for changing it: with the rows of its index, or else parsed."""
+        """Return a draft of the current text, with the rows of its index, or else parsed."""
         text = read_if_there(self._path) or b""
         with (
             suppress(IndexMismatch, FileNotFoundError),
@@ -311,7 +311,7 @@ class Registry:
         )
 
     def _language(self, hash: BundleHash) -> str | None:
-        """The language of a flow that is only kept."""
+        """Return the language of a flow that is kept and not run."""
         try:
             found = _UNSUPPORTED.search(self._store.bundle_path(hash).read_bytes())
         except OSError:
@@ -386,7 +386,7 @@ def _put_grant(draft: RegistryDraft, bundle: Bundle) -> None:
 
 
 def digest_of(bundle: Bundle) -> str:
-    """Return the digest by which a grant knows a bundle's bytes."""
+    """Return the digest by which a grant identifies a bundle's bytes."""
     return base32_bytes(blake2b(bundle.source, digest_size=16).digest())
 
 

@@ -1,7 +1,7 @@
-"""Line-based changes of a YAML text: comments and all lines that a change does not concern stay.
+"""Line-based changes of a YAML text that keep comments and all other lines.
 
-A pair of a block mapping is replaced, appended or taken out as whole lines. Comments on lines that
-go are kept above their place.
+A pair of a block mapping is replaced, appended or removed as whole lines. Comments on removed lines
+are kept above their place.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Spot = tuple[int, int]
 
 
 class Rewriting:
-    """A YAML text under change. compose: parses it; serialize: the lines of a mapping with one
-    pair.
+    """A YAML text during a change. compose: parses it. serialize: returns the lines of a mapping
+    with one pair.
     """
 
     def __init__(
@@ -55,8 +55,10 @@ class Rewriting:
         self._lines[first : last + 1] = [indent + line for line in (*comments, *new)]
 
     def drop(self, path: tuple[str, ...], key: str) -> None:
-        """Take a key out of the mapping at *path*; LookupError as above, also if nothing would be
-        left of the mapping.
+        """Remove a key from the mapping at *path*.
+
+        Raises:
+            LookupError: as for `set`, or the mapping would be empty.
         """
         mapping = self._mapping(path)
         found = _pair(mapping, key)
@@ -83,7 +85,7 @@ class Rewriting:
         return node
 
     def _comments(self, pair: tuple[yaml.Node, yaml.Node], first: int, last: int) -> Iterator[Spot]:
-        """Yield where a comment begins on each of these lines: at a # after a space, outside of
+        """Yield the place of the comment on each of these lines: a # after a space, outside of
         values.
         """
         spans = [span for node in pair for span in _scalars(node)]
@@ -127,8 +129,8 @@ def _scalars(node: yaml.Node) -> Iterator[tuple[Spot, Spot]]:
 
 
 def last_line(node: yaml.Node, key: yaml.Node | None = None) -> int:
-    """The last line that a value has text on; a block's end mark lies behind the comments that
-    follow it.
+    """Return the last line of a value's text; a block's end mark is after the comments that follow
+    it.
     """
     if isinstance(node, yaml.MappingNode) and node.value and not node.flow_style:
         return last_line(node.value[-1][1], node.value[-1][0])

@@ -1,9 +1,8 @@
-"""Private directory where all processes of one user on this machine meet; other users cannot write
+"""Private directory that all processes of one user on this machine share; other users cannot write
 to it.
 
-The first of these that is there: what ``XDG_RUNTIME_DIR`` names; ``/run/user/UID``, so that a
-timer's job meets what a login started;
-``/tmp``.
+It is in the first of these that exists: ``XDG_RUNTIME_DIR``; ``/run/user/UID``, so that a timer's
+job and a login use the same; ``/tmp``.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ SHORT = Path("/tmp")  # noqa: S108 - ours inside it is checked; `tempfile` tries
 def runtime_directory(
     environment: Mapping[str, str], *, max_bytes: int | None = None, own: Path | None = None
 ) -> Path:
-    """Return the directory; it is made if it is not there.
+    """Return the directory; it is created if it is missing.
 
     Args:
-        environment: may have ``XDG_RUNTIME_DIR``. max_bytes: of the path, for those who put a
-            socket into it.
-        own: where the user's own directory is made when the system has none; ``/tmp/uncaged-UID``
-            is what all agree on.
+        environment: may have ``XDG_RUNTIME_DIR``.
+        max_bytes: limit of the path, for a socket in it.
+        own: the directory to use if the system has none; by default ``/tmp/uncaged-UID``, on which
+            all processes agree.
     Raises:
         RefusedError: another user made it, or can read it.
     """
@@ -51,8 +50,8 @@ def runtime_directory(
 
 
 def _wanted(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Ours in each directory that the system made for this user; after `su` the variable may still
-    name another's.
+    """Yield our directory in each directory that the system made for this user; after `su`, the
+    variable may still name another user's.
     """
     named = environment.get(VARIABLE, "")
     for base in (*([Path(named)] if named.startswith("/") else ()), LOGINS / str(os.getuid())):

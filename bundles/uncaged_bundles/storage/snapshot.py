@@ -1,5 +1,5 @@
-"""Contents of the registry at one moment: the flows that can be read, and a sentence for every
-entry that cannot.
+"""Contents of the registry at one moment: the readable flows, and a sentence for every other
+entry.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEEDED = "seeded"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A bundle that a name points to or pointed to, and since when it was added."""
+    """A present or former head of a flow, with the time when it was added."""
 
     hash: BundleHash
     timestamp_ms: int
@@ -34,11 +34,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """A name with its head (*hash*, *timestamp_ms*) and former heads, newest first. *source*:
-    person, sample or import.
+    """A flow with its head (*hash*, *timestamp_ms*) and former heads, newest first. source: person,
+    sample or import.
 
-    unsupported: the language of a head that is only kept, as its bundle has it; it is no field of
-    the entry.
+    unsupported: the language of a head that is kept and not run; read from its bundle, not a field
+    of the entry.
     """
 
     name: FlowName
@@ -56,11 +56,11 @@ class Flow:
 
     @property
     def versions(self) -> tuple[Version, ...]:
-        """All of them, the head first."""
+        """Return all versions, the head first."""
         return (self.head, *self.history)
 
     def fields(self) -> dict[str, object]:
-        """The entry as it is written."""
+        """Return the entry as it is written."""
         return {
             "hash": self.hash,
             "timestamp": self.timestamp_ms,
@@ -90,10 +90,12 @@ class Snapshot:
 
 
 def read_document(document: Document, where: str) -> tuple[Snapshot, Mapping[BundleHash, str]]:
-    """Read every entry by itself; DamagedError only when a section as a whole is no mapping.
+    """Read every entry separately.
 
     Returns:
         The contents, and the digest of each granted bundle by hash.
+    Raises:
+        DamagedError: a section is no mapping.
     """
     problems: list[str] = []
     unreadable: dict[str, str] = {}
@@ -126,9 +128,7 @@ def read_document(document: Document, where: str) -> tuple[Snapshot, Mapping[Bun
 
 
 def seeded_keys(document: Document) -> frozenset[str]:
-    """Return the keys of the sets of shipped flows that were added; a single one may be written as
-    a text.
-    """
+    """Return the keys of the sets of shipped flows that were added; a single key may be a text."""
     entry = document.top(SEEDED)
     try:
         found = None if entry is None else entry.value()
@@ -140,8 +140,10 @@ def seeded_keys(document: Document) -> frozenset[str]:
 
 
 def removed_names(document: Document, where: str) -> frozenset[str]:
-    """Return the names of flows that a person removed; DamagedError when the list cannot be read,
-    and so must not be rewritten.
+    """Return the names of flows that a person removed.
+
+    Raises:
+        DamagedError: the list cannot be read, and so must not be rewritten.
     """
     entry = document.top(REMOVED)
     if entry is None:
@@ -154,7 +156,7 @@ def removed_names(document: Document, where: str) -> frozenset[str]:
 
 @contextmanager
 def _noted(problems: list[str], where: str, line: int) -> Iterator[None]:
-    """What goes wrong inside becomes a sentence, so that one entry never hides another."""
+    """Turn an error of the block into a sentence, so that one entry never hides another."""
     try:
         yield
     except (UncagedError, ValueError) as exc:

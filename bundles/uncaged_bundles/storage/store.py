@@ -1,4 +1,4 @@
-"""The store is one directory, and every path inside it is made here from an id that was checked,
+"""Store of bundles and threads in one directory. Every path inside it is made from a checked id,
 never from text.
 """
 
@@ -41,14 +41,16 @@ _SHOWN_CANDIDATES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Bundles by hash, threads by bundle and id. Holds no file open and keeps nothing in memory."""
+    """Bundles by hash, threads by bundle and id. No file is held open, and nothing is cached in
+    memory.
+    """
 
     root: Path
 
     @classmethod
     def open(cls, root: Path | None = None) -> Self:
-        """The store at *root*, else at ``$UNCAGED_WORKFLOW_HOME``, else at ``~/.uncaged/workflow``;
-        what is missing of it is made.
+        """Open the store at *root*, else at ``$UNCAGED_WORKFLOW_HOME``, else at
+        ``~/.uncaged/workflow``; missing parts are created.
         """
         chosen = root or Path(
             os.environ.get(HOME_VARIABLE) or Path.home() / ".uncaged" / "workflow"
@@ -85,12 +87,14 @@ class Store:
 
     @property
     def lent(self) -> Path:
-        """Records of the former owners of directories that a script's user owns while it runs."""
+        """Return the path of the records of directories' former owners while a script's user owns
+        them.
+        """
         return self.root / "lent"
 
     @property
     def written(self) -> Path:
-        """The list of directories that scripts may write."""
+        """Return the list of directories that scripts may write."""
         return self.root / "written.jsonl"
 
     @property
@@ -105,27 +109,27 @@ class Store:
         return self.bundles / f"{parse_bundle_hash(hash)}.py"
 
     def data_path(self, hash: BundleHash, thread_id: ThreadId) -> Path:
-        """Where the thread's journal is written; an archived one has ``.zst`` after it."""
+        """Return the path of a thread's journal; an archived one has the suffix ``.zst``."""
         return self.logs / parse_bundle_hash(hash) / f"{parse_thread_id(thread_id)}{DATA_SUFFIX}"
 
     def info_path(self, hash: BundleHash, thread_id: ThreadId) -> Path:
         return self.logs / parse_bundle_hash(hash) / f"{parse_thread_id(thread_id)}{INFO_SUFFIX}"
 
     def private(self, thread_id: ThreadId) -> Path:
-        """The directory for private files of a thread: its index, its record of processes, an
-        agent's own files.
+        """Return the directory for private files of a thread: its index, its record of processes,
+        an agent's own files.
         """
         return self.work / f"{thread_id}.private"
 
     def journal_of(self, thread_id: ThreadId) -> Path | None:
-        """The journal of the thread with exactly this id, plain or archived; None if the store does
-        not hold it.
+        """Return the journal of the thread with this id, plain or archived; None if the store has
+        none.
         """
         return next(self._journals_of(thread_id), None)
 
     def _journals_of(self, thread_id: ThreadId) -> Iterator[Path]:
-        """The same for every bundle that has one; a file that was copied by hand may be a second
-        one.
+        """Yield the journals of a thread, one for every bundle that has one; a copied file may be a
+        second one.
         """
         for directory in self._thread_directories():
             plain = directory / f"{thread_id}{DATA_SUFFIX}"
@@ -136,13 +140,13 @@ class Store:
                     break
 
     def holds(self, hash: BundleHash, thread_id: ThreadId) -> bool:
-        """Whether the bundle's directory has the thread's journal, plain or archived."""
+        """Tell whether the bundle's directory has the thread's journal, plain or archived."""
         plain = self.data_path(hash, thread_id)
         return plain.exists() or plain.with_name(plain.name + ARCHIVED_SUFFIX).exists()
 
     def mark_removed(self, hash: BundleHash, thread_id: ThreadId) -> None:
-        """Leave a durable marker: the thread was here. It goes before the journal goes, so that a
-        crash never leaves neither.
+        """Write a durable marker that the thread was removed. It is written before the journal is
+        deleted, so that a crash never leaves neither.
         """
         path = self.data_path(hash, thread_id).with_name(f"{thread_id}{REMOVED_SUFFIX}")
         if path.exists():
@@ -152,7 +156,7 @@ class Store:
             write_atomically(path, b"")
 
     def was_removed(self, thread_id: ThreadId) -> bool:
-        """Whether a thread with this id left a marker and no journal."""
+        """Tell whether a thread has a marker and no journal."""
         name = f"{parse_thread_id(thread_id)}{REMOVED_SUFFIX}"
         return (
             any((directory / name).exists() for directory in self._thread_directories())
@@ -160,19 +164,17 @@ class Store:
         )
 
     def note_start(self, thread_id: ThreadId, *, by_thread: bool = False) -> None:
-        """Append a thread that is about to exist to the order of starts. by_thread: another thread
-        starts it.
+        """Append a new thread to the order of starts. by_thread: another thread starts it.
 
-        A crash before its journal is written leaves a name of no thread there, which readers pass
-        over.
+        A crash before its journal is written leaves an id without a thread, which readers skip.
         """
         order.append(
             self._order_path, f"{order.CHILD if by_thread else ''}{parse_thread_id(thread_id)}"
         )
 
     def note_taken_up(self, hash: BundleHash, thread_id: ThreadId) -> None:
-        """Append that a journal was taken up by a worker, or put in its place; the caller holds its
-        lock, and has not written yet.
+        """Append that a worker took a journal up, or that it was put in its place; the caller holds
+        its lock, and has not written yet.
         """
         order.append(
             self._order_path,
@@ -180,12 +182,12 @@ class Store:
         )
 
     def noted_since(self, place: order.OrderPlace) -> order.OrderTail | None:
-        """Return what was noted after *place*; None if the log is another one by now."""
+        """Return the log of order after *place*; None if it is another log by now."""
         return order.read_since(self._order_path, place)
 
     def start_order(self) -> dict[str, int]:
-        """Return the place of each thread in the order of starts. A thread that is not in it was
-        started before all that are.
+        """Return the place of each thread in the order of starts. Threads that are not in it
+        started before all others.
         """
         return order.start_order(self._order_path)
 
@@ -194,8 +196,8 @@ class Store:
         return self.logs / "order"
 
     def put_bundle(self, bundle: Bundle) -> None:
-        """Store the bundle's bytes for good, and a copy of its descriptor for readers. Bytes that
-        are there already stay as they are.
+        """Store the bundle's bytes for good, and a copy of its descriptor for readers. Existing
+        bytes are kept.
 
         Raises:
             DamagedError: the file has other bytes with the same XXH64; they are not replaced.
@@ -221,7 +223,7 @@ class Store:
             write_atomically(copy, text.encode())
 
     def load_bundle(self, hash: BundleHash, known_effects: EffectKinds | None = None) -> Bundle:
-        """The bundle with this hash, its bytes hashed and validated again.
+        """Return the bundle with this hash; its bytes are hashed and validated again.
 
         Raises:
             NotFoundError: there is no such file.
@@ -243,7 +245,7 @@ class Store:
         return read_bundle(source) if known_effects is None else read_bundle(source, known_effects)
 
     def find_bundles(self) -> list[BundleHash]:
-        """The hashes of all stored bundles, in order."""
+        """Return the hashes of all stored bundles, in order."""
         with os.scandir(self.bundles) as entries:
             stems = [
                 entry.name.removesuffix(".py") for entry in entries if entry.name.endswith(".py")
@@ -251,23 +253,23 @@ class Store:
         return sorted(BundleHash(stem) for stem in stems if is_bundle_hash(stem))
 
     def find_threads(self) -> Iterator[tuple[BundleHash, ThreadId, Path]]:
-        """Every thread with the path of its journal, plain or archived, in no particular order.
-        Foreign files are passed over.
+        """Yield every thread with the path of its journal, plain or archived, in no particular
+        order. Other files are skipped.
         """
         for hash, thread_id, path in self.find_journals():
             yield hash, thread_id, Path(path)
 
     def find_journals(self) -> Iterator[tuple[BundleHash, ThreadId, str]]:
-        """The same with plain texts for paths: ten thousand of them are made in a tenth of the
-        time.
-        """
+        """Yield the same with paths as texts, in a tenth of the time."""
         for hash, names in self.list_logs():
             directory = f"{self.logs}/{hash}"
             for thread_id, name in journals_among(names):
                 yield hash, thread_id, f"{directory}/{name}"
 
     def list_logs(self) -> Iterator[tuple[BundleHash, set[str]]]:
-        """The names of all files of threads, bundle by bundle; each directory is listed once."""
+        """Yield the names of all files of threads, bundle by bundle; each directory is
+        listed once.
+        """
         for directory in self._thread_directories():
             yield BundleHash(directory.name), _names_in(directory)
 
@@ -280,8 +282,8 @@ class Store:
             ]
 
     def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
-        """The thread with this id, with the only id that starts like this (in any case), or the
-        ``latest``.
+        """Return the thread with this id, with the only id that has this start (in any case), or
+        the ``latest``.
 
         Raises:
             UsageError: the text is empty, too long, or the start of several threads' ids; they are
@@ -296,14 +298,14 @@ class Store:
         return self.locate_threads([text])[0]
 
     def locate_threads(self, texts: Iterable[str]) -> list[tuple[BundleHash, ThreadId, Path]]:
-        """The same for several texts, in their order; the directories are listed once."""
+        """Return the threads for several texts, in their order; the directories are listed once."""
         present: list[tuple[BundleHash, ThreadId, str]] = []
         return [self._located(text, present) for text in texts]
 
     def _located(
         self, text: str, present: list[tuple[BundleHash, ThreadId, str]]
     ) -> tuple[BundleHash, ThreadId, Path]:
-        """One of the threads that are *present*, which is filled when it is first needed."""
+        """Return one of the threads in *present*, which is filled when it is first needed."""
         if text == LATEST:
             return self._latest()
         if not text or len(text) > THREAD_ID_LENGTH:
@@ -327,10 +329,10 @@ class Store:
         return hash, thread_id, Path(place)
 
     def _latest(self) -> tuple[BundleHash, ThreadId, Path]:
-        """The thread that was started last, and by no other thread: usually one of the last lines
-        of the order, so that nothing is listed.
+        """Return the thread that was started last, and by no other thread: usually one of the last
+        lines of the order, so that nothing is listed.
 
-        Where all threads are children of others, it is the child that was started last.
+        If all threads are children of others, it is the child that was started last.
         """
         for thread_id in order.last_started(self._order_path):
             path = self.journal_of(thread_id)
@@ -348,8 +350,8 @@ class Store:
 
 
 def journals_among(names: Collection[str]) -> Iterator[tuple[ThreadId, str]]:
-    """The threads of one directory, each with the name of its journal, plain or archived. Foreign
-    names are passed over.
+    """Yield the threads of one directory, each with the name of its journal, plain or archived.
+    Other names are skipped.
     """
     for name in names:
         plain = name.removesuffix(ARCHIVED_SUFFIX)
@@ -369,7 +371,7 @@ def _names_in(directory: Path) -> set[str]:
 
 
 def _make_private(directory: Path) -> None:
-    """Make *directory* and what is missing above it, for its owner alone."""
+    """Create *directory* and its missing parents, for their owner alone."""
     missing = [path for path in (directory, *directory.parents) if not path.is_dir()]
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
