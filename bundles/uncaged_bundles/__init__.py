@@ -1,1 +1,1 @@
-"""What a bundle is, and how one is made, checked and kept."""
+"""Bundles: their contract, validation, builders and storage."""

@@ -1,5 +1,5 @@
-"""A role workflow is defined with these few names, as data and pure functions; ``build.workflow``
-turns it into a bundle.
+"""API for definitions of role workflows, as data and pure functions; ``builders.build_workflow``
+makes a bundle of one.
 
 planner = Role(name="planner", description=…, system_prompt=…, extract_prompt=…, schema=…)
 
@@ -49,11 +49,10 @@ Recover = Callable[[View, View], str | tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """Pure data: the prompts of a role, and the schema of its answers' data.
+    """A role as pure data: its prompts, and the schema of the data of its answers.
 
     system_prompt: for the agent. extract_prompt: for the extractor, which turns an answer into
-    data.
-    schema: JSON Schema, or a pydantic model class.
+    data. schema: JSON Schema, or a pydantic model class.
     """
 
     name: str
@@ -65,25 +64,23 @@ class Role:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """Roles, and the rule that picks who is next.
+    """Roles, and the rule that selects the next one.
 
-    A function sees ``ctx``: ``threadId``, ``start`` (``prompt``, ``params``) and ``steps``, each
-    with ``role``, ``content``, ``meta`` and
-    ``timestamp`` (ms). All of it is read-only, and mappings have their keys as attributes. It must
-    be pure: same steps, same answer.
+    A function gets ``ctx``: ``threadId``, ``start`` (``prompt``, ``params``) and ``steps``, each
+    with ``role``, ``content``, ``meta`` and ``timestamp`` (ms). All of it is read-only, and
+    mappings have their keys as attributes. A function must be pure: same steps, same result.
 
-    moderator: a function that returns a role's name, a role's name and a note to it
-    (``"coder", "Only the parser."``), or END; or a table.
-    graph: for a moderator that is a function: the edges that it may take. The builder checks them
-    as it checks a table, `graph` draws them.
-    policy: what the workflow asks to be allowed; without it, only to ask its roles, and without
-    files.
-    parameters: JSON Schema of the params of a run; without it, there are none.
-    result: a function that returns ``{"success", "message", "data"}`` at END; without it, success
+    moderator: a function that returns a role's name, a role's name and a note to it (``"coder",
+    "Only the parser."``), or END; or a table.
+    graph: if the moderator is a function, the edges that it may take. The builder checks them like
+    a table, and `graph` draws them.
+    policy: the effects that the workflow asks for; by default only its roles, without files.
+    parameters: JSON Schema of a run's params; by default there are none.
+    result: a function that returns ``{"success", "message", "data"}`` at END; by default, success
     with the last step's content and meta.
     recover: a function of ``ctx`` and the failure (``role``, ``kind``, ``message``, and ``times``:
-        failures in a row) that picks the role to go on with after a role step failed, or END.
-        Without it, such a run ends without success and says which role failed and why.
+    failures in a row) that selects the next role after a failed role step, or END. By default such
+    a run ends without success and names the role and the reason.
     continues: whether a thread of another version may go on in this one.
     """
 

@@ -43,7 +43,7 @@ def clean_line(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many terminal columns *text* takes."""
+    """Return the number of terminal columns of *text*."""
     return sum(_columns_of(character) for character in text) if not text.isascii() else len(text)
 
 

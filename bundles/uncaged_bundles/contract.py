@@ -1,6 +1,4 @@
-"""A descriptor that passes here has every key that the rest of the system reads, with the type that
-it expects.
-"""
+"""Descriptor of a bundle: its keys, and the check of their types."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ _ROLE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,59}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleSpec:
-    """A role as pure data. *schema*: JSON Schema of the data that its answers carry."""
+    """A role as pure data. schema: JSON Schema of the data of its answers."""
 
     name: str
     description: str
@@ -65,12 +63,11 @@ workspace.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """What a bundle says of itself.
+    """The checked descriptor of a bundle.
 
     parameters: JSON Schema of ``input["params"]``. graph: the edges that the moderator may take,
     ``{role: {status: (next, …)}}``, the first role under ``__start__`` with the status ``""``; None
-    if the author declared none.
-    raw: the literal as the file has it.
+    if the author declared none. raw: the literal as it is in the file.
     """
 
     name: str
@@ -96,8 +93,7 @@ def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) ->
     """Check the literal *raw* key by key.
 
     Raises:
-        ShapeError: with the dotted path of the first value that is wrong; a newer contract is
-            refused before anything else is looked at.
+        ShapeError: the first wrong value, with its dotted path; a newer contract is refused first.
     """
     top = ("descriptor",)
     fields = shapes.mapping(raw, top)

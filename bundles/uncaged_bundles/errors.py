@@ -1,8 +1,7 @@
-"""Errors that reach a person, in classes by who can fix them.
+"""Errors that people see, in classes by who can fix them.
 
-The class carries the exit code of the command line, so that no other table has to be kept in step
-with it. A message says what is wrong (values with !r), where (path:line, hash, thread id), and the
-next step.
+The class has the exit code of the command line. A message has the problem (values with !r), its
+place (path:line, hash, thread id), and the next step.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ __all__ = [
 
 
 class UncagedError(Exception):
-    """Base of all: the command failed."""
+    """Base class: the command failed."""
 
     exit_code = 1
 
 
 class UsageError(UncagedError):
-    """The person's words are off: a malformed name, an unknown option value, a missing
+    """The person's input is wrong: a malformed name, an unknown option value, a missing
     parameter.
     """
 
@@ -38,18 +37,18 @@ class UsageError(UncagedError):
 
 
 class RefusedError(UncagedError):
-    """The request is well-formed, but the present state forbids it (resume of a completed thread, a
-    widened policy without a yes).
+    """The request is valid, but the present state forbids it (resume of a completed thread, a
+    widened policy without consent).
     """
 
 
 class BundleError(UncagedError):
-    """The bundle's author can fix it; the message has line and column where there are any."""
+    """The bundle's author can fix it; the message has line and column where possible."""
 
 
 class DamagedError(UncagedError):
-    """Something on disk is not what was written: a bundle whose hash lies, a corrupt journal, an
-    unreadable registry.
+    """A file is damaged: a bundle whose bytes have another hash, a corrupt journal, an unreadable
+    registry.
     """
 
 
@@ -60,15 +59,15 @@ class StorageError(UncagedError):
 
 
 class ReplayError(UncagedError):
-    """A bundle did not yield what its journal holds; the message shows both."""
+    """A bundle yielded another effect than its journal has; the message shows both."""
 
 
 class EnvironmentLacks(UncagedError):
-    """The machine lacks something (no agent, no credentials, a login expired); fix it, then resume.
+    """The machine lacks something (no agent, no credentials, an expired login); fix it, then
+    resume.
 
-    what: the message without the next step. remedy: the next step alone, if it is known apart.
-    begun: False if the effect that met the lack had certainly not begun, so that it may be
-    performed again without a question.
+    what: the message without the next step. remedy: the next step, if it is known. begun: False if
+    the effect had certainly not begun, so that it may be performed again without a question.
     """
 
     exit_code = 4
@@ -81,20 +80,20 @@ class EnvironmentLacks(UncagedError):
 
 
 def os_problem(problem: OSError, place: object = "") -> str:
-    """Return an error of the system with its path; *place* is named where the error has none."""
+    """Return the text of a system error with its path, else with *place*."""
     where = problem.filename or place
     return f"{where}: {problem.strerror or problem}" if where else str(problem.strerror or problem)
 
 
 class NotFoundError(UncagedError):
-    """No flow, thread, hash or role of that name; the message names the nearest ones."""
+    """No flow, thread, hash or role has that name; the message names the nearest ones."""
 
     exit_code = 5
 
 
 class SandboxUnavailable(UncagedError):
-    """No sandbox that holds can be built here. reason: why. remedy: what to install or to change,
-    where that is known.
+    """No sandbox can be built on this machine. reason: why. remedy: what to install or to change,
+    if known.
     """
 
     exit_code = 7
@@ -105,6 +104,6 @@ class SandboxUnavailable(UncagedError):
 
 
 class EngineBug(UncagedError):
-    """Our own fault; the message says where the report is."""
+    """A bug of the engine; the message has the path of the report."""
 
     exit_code = 70

@@ -25,8 +25,8 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One example. params: None if it names none. expect: the mapping as written, empty if it says
-    nothing of the content.
+    """One example. params: None if it has none. expect: the mapping as written; empty means that
+    the content is not checked.
     """
 
     sentence: str
@@ -54,7 +54,7 @@ class Example:
         )
 
     def difference(self, result: Mapping[str, object]) -> str | None:
-        """Return how *result* differs from the expectation; None if every check of it holds.
+        """Return how *result* differs from the expectation; None if every check passes.
 
         Args:
             result: ``{"success", "message", "data"}``, as a flow returns it.
@@ -78,8 +78,10 @@ class Example:
 
 
 def check_examples(raw: object, path: Path) -> tuple[object, ...]:
-    """Return a recipe's examples as its descriptor holds them; ShapeError names the one that is
-    wrong.
+    """Return a recipe's examples in the form of a descriptor.
+
+    Raises:
+        ShapeError: an example is not valid; with its path.
     """
     if not isinstance(raw, list):
         raise ShapeError(path, f"must be a list, not {shapes.shown(raw)}")

@@ -1,10 +1,9 @@
-"""Fields of annotated classes as the shape of JSON mappings. One reader serves the limits of
-policies and the bodies of effects.
+"""Reader for JSON mappings by the fields of annotated classes. It serves the limits of policies and
+the bodies of effects.
 
 An annotation is a type (`str`, `bool`, `int`, `float`, `object`, a `Literal`, `Mapping[str, T]`,
-`list[T]`, `T | None`). In
-``Annotated[type, …]`` a function is the check that is used instead of the type's own, and a text is
-the key, where it is not the field's name.
+`list[T]`, `T | None`). In ``Annotated[type, …]``, a function replaces the type's own check, and a
+text is the key if it is not the field's name.
 """
 
 from __future__ import annotations
@@ -51,8 +50,10 @@ class Shape:
         self.required = tuple(required)
 
     def values(self, value: object, path: shapes.Path) -> dict[str, Any]:
-        """Return the checked values by field name; ShapeError has the path of the key that is
-        wrong, missing or unknown.
+        """Return the checked values by field name.
+
+        Raises:
+            ShapeError: a key is unknown, missing or has a wrong value; the message has its path.
         """
         mapping = shapes.mapping(value, path)
         if not mapping.keys() <= self.checks.keys():

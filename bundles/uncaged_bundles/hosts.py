@@ -1,10 +1,9 @@
-"""Host names and host entries of policies: one spelling, one meaning, and errors for everything
-else.
+"""Host names, and host entries of policies, in one canonical spelling.
 
-Entries are written as in ``api.example.com`` (443 for https, 80 for http),
-``api.example.com:8443``, ``api.example.com:*`` (any port),
-``*.example.com`` (all names below it, not itself), ``*`` (any host, any port). The spelling is
-lower case, ASCII, without a final dot; an address can be written in no other way than the usual.
+An entry is ``api.example.com`` (443 for https, 80 for http), ``api.example.com:8443``,
+``api.example.com:*`` (any port), ``*.example.com`` (all names below it, not itself) or ``*`` (any
+host, any port). The spelling is lower case, ASCII, without a final dot; an IP address has only its
+usual spelling.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class NoHost(ValueError):
-    """The text is no host. disguised: an address in a spelling that hides which one."""
+    """The text is no host. disguised: it is an IP address in an unusual spelling."""
 
     def __init__(self, message: str, *, disguised: bool = False) -> None:
         super().__init__(message)
@@ -41,7 +40,7 @@ class NoHost(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEntry:
     """One entry. host: canonical, "" for all. below: the names below it, not itself. port: None is
-    the scheme's own.
+    the scheme's default.
     """
 
     host: str
@@ -50,8 +49,10 @@ class HostEntry:
 
 
 def check_policy(policy: Mapping[str, object], path: shapes.Path) -> None:
-    """ShapeError names the entry of a policy that is no host; what has another shape than a policy
-    is not looked at.
+    """Check the host entries of a policy; values of another shape are skipped.
+
+    Raises:
+        ShapeError: an entry is no host.
     """
     for kind, limits in policy.items():
         if not isinstance(limits, Mapping) or kind not in LISTS:
@@ -63,7 +64,11 @@ def check_policy(policy: Mapping[str, object], path: shapes.Path) -> None:
 
 
 def check_entries(entries: object, path: shapes.Path) -> None:
-    """ShapeError names the first entry of a list that is no host."""
+    """Check a list of host entries.
+
+    Raises:
+        ShapeError: an entry is no host.
+    """
     for index, text in enumerate(entries if isinstance(entries, list) else ()):
         if isinstance(text, str):
             try:
@@ -73,8 +78,8 @@ def check_entries(entries: object, path: shapes.Path) -> None:
 
 
 def flaw_in_address(url: str) -> str | None:
-    """Return the flaw of an address, as far as it shows before a request, or None; a host with
-    variables (``${name}``) is not checked.
+    """Return why no request can go to an address, or None; a host with variables (``${name}``) is
+    not checked.
     """
     scheme, split, rest = url.strip().partition("://")
     if "${" in scheme or (not split and "${" in url):
@@ -95,7 +100,11 @@ def flaw_in_address(url: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def read_entry(text: str) -> HostEntry:
-    """Raises: NoHost: it is no entry of these forms."""
+    """Return a host entry of one of these forms.
+
+    Raises:
+        NoHost: it has another form.
+    """
     if text == "*":
         return HostEntry(host="", below=True, port=ANY_PORT)
     if "/" in text:
@@ -125,7 +134,8 @@ def read_entry(text: str) -> HostEntry:
 
 @lru_cache(maxsize=1024)
 def canonical(text: str) -> str:
-    """The one spelling of a host: a name, an IPv4 address, or an IPv6 address without its brackets.
+    """Return the canonical spelling of a host: a name, an IPv4 address, or an IPv6 address without
+    its brackets.
 
     Raises:
         NoHost: it is none.
@@ -170,7 +180,7 @@ def _ipv6(text: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """The ASCII form of an internationalised name (``bücher.example`` is
+    """Return the ASCII form of an internationalized name (``bücher.example`` is
     ``xn--bcher-kva.example``).
     """
     import idna

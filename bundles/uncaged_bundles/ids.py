@@ -1,9 +1,8 @@
-"""Every id has one canonical spelling, so that a file name, a journal and a person's typing mean
-the same thing.
+"""Ids of bundles and threads, each with one canonical spelling.
 
-Bundle hashes are XXH64 (seed 0) and thread ids are ULIDs; both are written in Crockford Base32,
-most significant digit first, padded with leading zeros. Reading ignores case and nothing else: I,
-L, O and U are not digits here.
+Bundle hashes are XXH64 (seed 0) and thread ids are ULIDs; both are in Crockford Base32, most
+significant digit first, padded with leading zeros. Reading ignores case and nothing else: I, L, O
+and U are not digits here.
 """
 
 from __future__ import annotations
@@ -40,33 +39,41 @@ _THREAD_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def bundle_hash(source: bytes) -> BundleHash:
-    """The version of the bundle with exactly these bytes."""
+    """Return the hash of a bundle's bytes."""
     return BundleHash(encode_crockford(xxhash.xxh64_intdigest(source), HASH_LENGTH))
 
 
 def parse_bundle_hash(text: str) -> BundleHash:
-    """The canonical spelling of *text*; UsageError names the text when it is no bundle hash."""
+    """Return the canonical spelling of a bundle hash.
+
+    Raises:
+        UsageError: *text* is none.
+    """
     return BundleHash(_parse_id(text, HASH_LENGTH, bits=64, what="bundle hash"))
 
 
 def parse_thread_id(text: str) -> ThreadId:
-    """The canonical spelling of *text*; UsageError names the text when it is no thread id."""
+    """Return the canonical spelling of a thread id.
+
+    Raises:
+        UsageError: *text* is none.
+    """
     return ThreadId(_parse_id(text, THREAD_ID_LENGTH, bits=128, what="thread id"))
 
 
 def is_bundle_hash(text: str) -> bool:
-    """Whether *text* is a bundle hash in its canonical spelling."""
+    """Tell whether *text* is a bundle hash in its canonical spelling."""
     return _HASH.fullmatch(text) is not None
 
 
 def is_thread_id(text: str) -> bool:
-    """Whether *text* is a thread id in its canonical spelling."""
+    """Tell whether *text* is a thread id in its canonical spelling."""
     return _THREAD_ID.fullmatch(text) is not None
 
 
 def new_thread_id(now_ms: int, entropy: bytes) -> ThreadId:
-    """A ULID of this millisecond and these 10 random bytes; ids of later milliseconds sort after
-    it.
+    """Return a ULID of this millisecond and these 10 random bytes; ids of later milliseconds sort
+    after it.
     """
     if not 0 <= now_ms < 1 << _TIME_BITS:
         raise ValueError(f"no thread id for millisecond {now_ms!r}: outside 48 bits")
@@ -76,17 +83,17 @@ def new_thread_id(now_ms: int, entropy: bytes) -> ThreadId:
 
 
 def thread_created_ms(thread_id: ThreadId) -> int:
-    """When the thread was created, by its own id."""
+    """Return the creation time of a thread from its id."""
     return decode_crockford(thread_id[:_TIME_LENGTH])
 
 
 def base32_bytes(data: bytes) -> str:
-    """*data* as one number in Crockford Base32: ceil(bits / 5) digits."""
+    """Return *data* as one number in Crockford Base32: ceil(bits / 5) digits."""
     return encode_crockford(int.from_bytes(data), (len(data) * 8 + 4) // 5)
 
 
 def encode_crockford(number: int, length: int) -> str:
-    """*number* in exactly *length* digits."""
+    """Return *number* in exactly *length* digits."""
     if number < 0 or number >> (5 * length):
         raise ValueError(f"{number!r} does not fit {length} digits")
     pairs = [_PAIRS[number >> shift & 1023] for shift in range(10 * (length // 2) - 10, -1, -10)]
@@ -94,7 +101,11 @@ def encode_crockford(number: int, length: int) -> str:
 
 
 def decode_crockford(text: str) -> int:
-    """The number that *text* spells, in any case; UsageError for a foreign character."""
+    """Return the number that *text* has in Base32, in any case.
+
+    Raises:
+        UsageError: it has another character.
+    """
     try:
         return int(text.encode().translate(_DIGITS), 32) if text else 0
     except ValueError:

@@ -1,8 +1,8 @@
-"""Effect kinds of contract 1. Each class has a kind's limits, which a policy may set, and what the
-kind may do, in words for people.
+"""Effect kinds of contract 1. Each class has the limits of a kind, which a policy may set, and a
+sentence for people about the kind.
 
-A limit that is absent leaves the handler's default. The values of a policy stay as it has them;
-`Limits.of` gives a handler their types.
+An absent limit means the handler's default. A policy keeps its values as written; `Limits.of`
+converts them to their types for a handler.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class Limits:
 
     @classmethod
     def unset(cls, limits: Mapping[str, object]) -> Mapping[str, object]:
-        """Return what the absence of keys means, where a person has to know."""
+        """Return the meaning of absent keys that a person has to know."""
         del limits
         return {}
 
     @classmethod
     def widened(cls, before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-        """Yield sentences of the kind's own about what *after* may do that *before* could not."""
+        """Yield the kind's own sentences about effects that *after* allows and *before* did not."""
         del before, after
         yield from ()
 
@@ -192,9 +192,7 @@ class ScriptLimits(Limits):
 
     @classmethod
     def in_words(cls, limits: Mapping[str, object]) -> Mapping[str, object]:
-        """Describe the machine's own network and refusals that do not make a script fail, whose
-        values say little.
-        """
+        """Replace the values for the machine's own network and for any refusal by words."""
         words = {("network", HOST_NETWORK): WHOLE_NETWORK, ("tolerate", True): ANY_REFUSAL}
         return {
             key: words.get((key, limit), limit) if isinstance(limit, str | bool) else limit

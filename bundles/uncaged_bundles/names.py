@@ -1,5 +1,5 @@
-"""A flow's name is safe as a file name, a branch name and a word on a command line, because no
-other spelling passes here.
+"""Names of flows: one spelling that is safe as a file name, a branch name and a word on a command
+line.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ RESERVED = frozenset((*_HEADS_AND_THREADS, *_VERBS))
 
 
 def new_flow_name(text: str) -> FlowName:
-    """A name that a flow may be given: a flow name that means nothing else on a command line.
+    """Return *text* as a name for a new flow: a flow name with no other meaning on a command line.
 
     An entry that an older version made under such a name is still read, and can be removed.
     """
@@ -73,8 +73,11 @@ def new_flow_name(text: str) -> FlowName:
 
 
 def parse_flow_name(text: str) -> FlowName:
-    """*text*, if it is lower-case kebab, starts with a letter and has at most 60 characters;
-    UsageError says what is wrong otherwise.
+    """Return *text* if it is a flow name: lower-case kebab, starts with a letter, at most 60
+    characters.
+
+    Raises:
+        UsageError: it is none.
     """
     if not text:
         raise UsageError(

@@ -1,5 +1,5 @@
-"""Paths as people write them in parameters and policies: ``~`` and variables put in, relative ones
-from a directory.
+"""Paths in parameters and policies: ``~`` and variables are expanded, relative paths are
+resolved.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _VARIABLE = re.compile(r"\$(?:env:)?(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 
 
 def expanded(text: str, environment: Mapping[str, str], directory: Path) -> Path:
-    """Return an absolute path: ``~`` and variables put in, relative ones from *directory*.
+    """Return an absolute path: ``~`` and variables expanded, relative to *directory*.
 
     Raises:
         ValueError: a variable is not set, or may not be used.

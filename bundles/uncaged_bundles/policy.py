@@ -1,9 +1,8 @@
-"""What a bundle may do to the world is exactly what its policy names, and what a person grants is
-said in plain sentences first.
+"""Policies: the effects that a bundle may perform, and the sentences that ask a person to grant
+them.
 
 A policy maps an effect kind to its limits. An absent kind is refused, ``{}`` as a whole means pure,
-and an unknown kind or key is an error, so that a limit with a slip of the pen can never be read as
-no limit.
+and an unknown kind or key is an error, so that a misspelt limit is never read as no limit.
 """
 
 from __future__ import annotations
@@ -30,7 +29,11 @@ class Policy:
 def parse_policy(
     raw: object, known_effects: EffectKinds = KNOWN_EFFECTS, path: shapes.Path = ("policy",)
 ) -> Policy:
-    """Check a policy of a descriptor or a grant; ShapeError has the dotted path."""
+    """Check a policy of a descriptor or a grant.
+
+    Raises:
+        ShapeError: with the dotted path.
+    """
     policy = shapes.mapping(raw, path)
     trusted = shapes.truth(policy.get(TRUSTED, False), (*path, TRUSTED))
     limits: dict[str, Mapping[str, object]] = {}
@@ -51,14 +54,12 @@ def parse_policy(
 
 
 def is_pure(policy: Policy) -> bool:
-    """Whether the policy asks for nothing, so that it needs no grant."""
+    """Tell whether the policy asks for nothing, so that it needs no grant."""
     return not policy.limits and not policy.trusted
 
 
 def refusal(policy: Policy, kind: str) -> str | None:
-    """Why an effect of this kind is refused and how to declare it; None when the kind is
-    allowed.
-    """
+    """Return why an effect of this kind is refused and how to declare it; None if it is allowed."""
     if kind in policy.limits or kind in ALWAYS_ALLOWED:
         return None
     example = f'"policy": {{"{kind}": {{}}}}'
@@ -68,8 +69,8 @@ def refusal(policy: Policy, kind: str) -> str | None:
 def widening(
     before: Policy | None, after: Policy, known_effects: EffectKinds = KNOWN_EFFECTS
 ) -> tuple[str, ...]:
-    """Return what *after* may do that *before* could not, one plain sentence each; empty when a
-    former yes covers it all.
+    """Return a sentence for each thing that *after* allows and *before* did not; empty if a former
+    grant covers it all.
     """
     return tuple(_widening(before, after, known_effects))
 
@@ -109,7 +110,7 @@ def _spelled_out(limits: Mapping[str, object]) -> str:
 
 
 def _is_within(key: str, limit: object, former: object) -> bool:
-    """Whether *limit* is certainly no wider than *former*. In doubt it is not, and a person is
+    """Tell whether *limit* is certainly no wider than *former*. In doubt it is not, and a person is
     asked.
     """
     if limit == former and type(limit) is type(former):

@@ -1,9 +1,9 @@
-"""Data classes like those of `dataclasses`, for what every start imports.
+"""Data classes like those of `dataclasses`, for modules that every start imports.
 
 The standard library compiles five to seven functions for each class when it is defined, and imports
 `inspect` for it: 0.4 ms a class and 5 ms once, more than a third of what a worker imports before
 its first step. Here the functions are shared, and the constructor alone is compiled, when the first
-instance is made. What `dataclasses` offers (`replace`, `asdict`, a subclass) works with these
+instance is made. The functions of `dataclasses` (`replace`, `asdict`, subclassing) work with these
 classes.
 """
 
@@ -40,9 +40,7 @@ def field(*, default: T, compare: bool = True) -> T: ...
 @overload
 def field(*, default_factory: Callable[[], T], compare: bool = True) -> T: ...
 def field(*, default: Any = _MISSING, default_factory: Any = _MISSING, compare: bool = True) -> Any:
-    """Declare a field with a default that is made for each instance, or one that equality passes
-    over.
-    """
+    """Declare a field with a default factory, or one that equality ignores."""
     return _Field("", default, default_factory, compare)
 
 
@@ -50,7 +48,7 @@ def field(*, default: Any = _MISSING, default_factory: Any = _MISSING, compare: 
 def dataclass(
     *, slots: bool, frozen: bool = False, kw_only: bool = False, eq: bool = True
 ) -> Callable[[type[T]], type[T]]:
-    """Make a class whose fields are its annotations; the words are those of `dataclasses`, and
+    """Make a class whose fields are its annotations; the arguments are those of `dataclasses`, and
     there are always slots.
     """
     if not slots:
@@ -74,9 +72,7 @@ def asdict(instance: object) -> dict[str, Any]:
 
 
 def without_default(cls: Any) -> set[str]:
-    """Return the names of the fields that a constructor has to be given, of a record or a class of
-    `dataclasses`.
-    """
+    """Return the names of the required fields of a record or of a class of `dataclasses`."""
     if hasattr(cls, "__record__"):
         return {
             one.name
@@ -94,7 +90,7 @@ def without_default(cls: Any) -> set[str]:
 
 
 def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
-    """The class anew, with slots: they cannot be added to one that is there."""
+    """Return a copy of the class with slots, which an existing class cannot get."""
     inherited = {
         one.name: one
         for base in reversed(cls.__mro__[1:])
@@ -142,7 +138,7 @@ def _declared(name: str, value: Any) -> _Field:
 
 
 def _first_init(*, kw_only: bool) -> Callable[..., None]:
-    """A constructor that compiles the real one for the class that it was defined in."""
+    """Return a constructor that compiles the real one for the class that it was defined in."""
 
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:
         owner = next(cls for cls in type(self).__mro__ if cls.__dict__.get("__init__") is __init__)
@@ -154,8 +150,8 @@ def _first_init(*, kw_only: bool) -> Callable[..., None]:
 
 
 def _compiled_init(cls: Any, *, kw_only: bool) -> Callable[..., None]:
-    """Set each slot by its descriptor, which is quicker than `object.__setattr__` and passes a
-    frozen class's own by.
+    """Return a constructor that sets each slot by its descriptor: quicker than
+    `object.__setattr__`, and it bypasses a frozen class's own.
     """
     names: dict[str, Any] = {"_missing": _MISSING}
     parameters, lines = [], []

@@ -1,9 +1,7 @@
-"""Rights of the agents that answer for a flow's roles: few words, the same for each kind of agent;
-an error names the nearest right word.
+"""Rights of the agents that answer for a flow's roles, the same for each kind of agent.
 
-``tools`` names what an agent may use, and nothing else is allowed; left out, it may use all tools.
-``network``, ``sandbox`` and ``outside``
-are keys beside it: none of them is a tool.
+``tools`` lists the only tools that an agent may use; without it, all are allowed. ``network``,
+``sandbox`` and ``outside`` are keys beside it: none of them is a tool.
 """
 
 from __future__ import annotations
@@ -49,11 +47,11 @@ INSTEAD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """tools: None means all; flows are not among them. flows: by name. sandbox: commands are locked
-    in, for each kind of agent.
+    """The rights of an agent.
 
-    network: tools and locked-in commands may use it. ask: what lies outside the workspace may be
-    asked of a person.
+    tools: None means all; flows are not among them. flows: by name. sandbox: commands run in the
+    sandbox, for each kind of agent. network: tools and sandboxed commands may use it. ask: access
+    outside the workspace may be asked of a person.
     """
 
     tools: frozenset[str] | None = None
@@ -64,7 +62,7 @@ class Rights:
 
     @classmethod
     def of(cls, limits: Mapping[str, object]) -> Rights:
-        """The rights that a checked policy's ``role`` gives."""
+        """Return the rights that a checked policy's ``role`` grants."""
         named = cast("Sequence[str] | None", limits.get("tools"))
         return cls(
             tools=None if named is None else frozenset(named).intersection(TOOLS),
@@ -83,11 +81,11 @@ class Rights:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether there is something that an agent has to be held to."""
+        """Tell whether any right is limited."""
         return self.tools is not None or self.sandbox
 
     def usable(self, *, writable: bool) -> tuple[str, ...]:
-        """The tools that are left in a workspace that can be written, or only read."""
+        """Return the tools that may be used in a workspace that is writable or read-only."""
         return tuple(
             tool for tool in TOOLS if self.may(tool) and (writable or tool not in CHANGING)
         )
@@ -98,7 +96,7 @@ ALL_TOOLS = Rights()
 
 
 def tools_words(value: object, path: shapes.Path) -> None:
-    """Refuse a word that is no tool and no flow."""
+    """Refuse a word that is neither a tool nor a flow; the message names the nearest right word."""
     for index, word in enumerate(shapes.texts(value, path)):
         where = (*path, index)
         if word in TOOLS:
@@ -141,7 +139,7 @@ def first_sentence(limits: Mapping[str, object]) -> str:
 
 
 def widened(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-    """What agents may do by *after* that they could not by *before*, one sentence each."""
+    """Yield a sentence for each right that agents have by *after* and did not have by *before*."""
     old, new = Rights.of(before), Rights.of(after)
     if new.tools is None and old.tools is not None:
         yield f"role: its agents may now use all tools (before: {_tools(before)})"

@@ -1,4 +1,4 @@
-"""Values checked against a JSON Schema, with what does not fit in words."""
+"""Validation of values by JSON Schema, with problems as sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .errors import UsageError
 
 
 def misfits(schema: Mapping[str, object], value: object, what: str) -> list[str]:
-    """Return in words where *value*, which is called *what*, does not fit the schema."""
+    """Return the problems of *value*, which is called *what*, by the schema."""
     from jsonschema import Draft202012Validator  # 50 ms, which few flows pay
 
     found = Draft202012Validator(dict(schema)).iter_errors(value)
@@ -16,10 +16,10 @@ def misfits(schema: Mapping[str, object], value: object, what: str) -> list[str]
 
 
 def expect_fit(schema: Mapping[str, object], value: object) -> None:
-    """Refuse a person's answer that does not fit the schema of the question.
+    """Refuse a person's answer that does not match the schema of the question.
 
     Raises:
-        UsageError: all problems are named.
+        UsageError: with all problems.
     """
     problems = misfits(schema, value, "answer")
     if problems:

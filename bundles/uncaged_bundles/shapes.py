@@ -1,6 +1,4 @@
-"""Checks of plain data in descriptors, policies and the registry; an error names the dotted path of
-the value.
-"""
+"""Checks of plain data in descriptors, policies and the registry; an error has the dotted path."""
 
 from __future__ import annotations
 
@@ -46,20 +44,20 @@ class ShapeError(BundleError):
 
 
 def dotted(path: Path) -> str:
-    """``('roles', 'a', 0)`` as ``roles.a[0]``."""
+    """Return a path as text: ``('roles', 'a', 0)`` is ``roles.a[0]``."""
     return "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in path
     ).removeprefix(".")
 
 
 def shown(value: object) -> str:
-    """*value* as Python writes it, cut to a readable length."""
+    """Return the repr of *value*, cut to a readable length."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
 
 
 def mapping(value: object, path: Path) -> dict[str, object]:
-    """*value*, if it is a dict whose keys are all text."""
+    """Return *value* if it is a dict whose keys are all text."""
     if not isinstance(value, dict):
         raise ShapeError(path, f"must be a mapping, not {shown(value)}")
     for key in value:
@@ -71,7 +69,7 @@ def mapping(value: object, path: Path) -> dict[str, object]:
 def known_keys(
     value: Mapping[str, object], known: Sequence[str] | frozenset[str], path: Path
 ) -> None:
-    """Refuse any key of *value* that is not *known*."""
+    """Refuse any key of *value* that is not in *known*."""
     for key in value:
         if key not in known:
             from difflib import get_close_matches  # only a misspelt key pays for it
@@ -85,7 +83,7 @@ def known_keys(
 
 
 def required(value: Mapping[str, object], key: str, path: Path) -> object:
-    """The value under *key*, which must be there."""
+    """Return the value of *key*, which must exist."""
     if key not in value:
         raise ShapeError((*path, key), "is missing")
     return value[key]
@@ -173,7 +171,7 @@ def whole_between(least: int, most: int) -> Callable[[object, Path], int]:
 
 
 def one_of(*words: str) -> Callable[[object, Path], str]:
-    """A check that accepts exactly these words."""
+    """Return a check that accepts exactly these words."""
 
     def check(value: object, path: Path) -> str:
         if value not in words or not isinstance(value, str):
@@ -184,8 +182,8 @@ def one_of(*words: str) -> Callable[[object, Path], str]:
 
 
 def json_data(value: object, path: Path, depth: int = 0) -> None:
-    """Refuse anything that JSON cannot hold as it is: sets, bytes, tuples, keys that are no text,
-    NaN, depth beyond 64.
+    """Refuse data that JSON cannot represent: sets, bytes, tuples, keys that are no text, NaN,
+    depth beyond 64.
     """
     if depth > MAX_DEPTH:
         raise ShapeError(path[:3], f"is nested deeper than {MAX_DEPTH} levels")

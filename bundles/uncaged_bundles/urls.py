@@ -1,6 +1,4 @@
-"""Web addresses: scheme, host, port and path of an absolute URL, in one spelling and without
-credentials.
-"""
+"""Absolute URLs in one spelling, without credentials: scheme, host, port and path."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ class UrlError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a request goes. host: canonical. path: with the query; ASCII."""
+    """The target of a request. host: canonical. path: with the query; ASCII."""
 
     scheme: str
     host: str
@@ -39,7 +37,7 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """The value of the Host header."""
+        """Return the value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -48,14 +46,14 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}"
 
     def with_query(self, pairs: Sequence[tuple[str, str]]) -> Target:
-        """The same with more in its query."""
+        """Return the target with more pairs in its query."""
         if not pairs:
             return self
         path = f"{self.path}{'&' if '?' in self.path else '?'}{urlencode(pairs)}"
         return Target(scheme=self.scheme, host=self.host, port=self.port, path=path)
 
     def following(self, location: str) -> Target:
-        """Where a redirect from here leads."""
+        """Return the target of a redirect from here."""
         try:
             joined = urljoin(self.url, location.strip())
         except ValueError:

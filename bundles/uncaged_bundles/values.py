@@ -1,6 +1,4 @@
-"""A value written as text means the same number or truth wherever it is read: in a recipe, on a
-command line, or in another flow's call.
-"""
+"""Conversion of text to typed values, the same for recipes, command lines and calls of flows."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ TRUE_WORDS, FALSE_WORDS = ("true", "yes", "on", "1"), ("false", "no", "off", "0"
 
 
 def convert(value: object, kind: str) -> object:
-    """Return *value* as *kind* where its text means one; as it is otherwise."""
+    """Return *value* as *kind* if its text has that type, else unchanged."""
     if not isinstance(value, str):
         return value
     word = value.strip().lower()
@@ -30,7 +28,7 @@ def convert(value: object, kind: str) -> object:
 
 
 def is_a(value: object, kind: str) -> bool:
-    """Whether *value* is of the JSON type *kind* (or a path)."""
+    """Tell whether *value* is of the JSON type *kind* (or a path)."""
     match kind:
         case "string" | "path":
             return isinstance(value, str)
@@ -57,7 +55,7 @@ def is_a(value: object, kind: str) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a regular expression is found in *text*; ``$`` is its true end, as in JSON
+    """Tell whether a regular expression is found in *text*; ``$`` is its true end, as in JSON
     Schema, not before a last line feed.
 
     Raises:
