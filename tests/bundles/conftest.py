@@ -15,8 +15,8 @@ MakeSource = Callable[..., bytes]
 
 @pytest.fixture
 def make_source() -> MakeSource:
-    """Keyword arguments replace or add keys of the descriptor (None takes one out); *body* and
-    *head* stand around it.
+    """Return the source of a bundle. Keyword arguments replace or add keys of the descriptor (None
+    removes one); *head* and *body* surround it.
     """
 
     def make(

@@ -1,4 +1,4 @@
-"""What an address is, whatever it is written as."""
+"""Classification of IP addresses, in any spelling."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ def a_role(name: str) -> Role:
 
 
 def test_a_workflow_asks_for_its_roles_and_nothing_else() -> None:
-    """What nobody wrote down is the least: roles without files, no params, thread of another
-    version accepted.
+    """The defaults are minimal: roles without files, no params, threads of other versions
+    accepted.
     """
     workflow = Workflow(
         name="w", description="d", roles=[a_role("a")], moderator={START: "a", "a": END}

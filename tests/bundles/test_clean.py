@@ -1,4 +1,4 @@
-"""Cleaning of text that somebody else wrote."""
+"""Cleaning of text from unknown sources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_known_sequences_leave_only_their_text(name: str) -> None:
 
 
 def test_an_unterminated_string_sequence_hides_nothing() -> None:
-    """What follows an introducer that is never closed is shown, not swallowed."""
+    """Text after an introducer that is never closed is shown, not swallowed."""
     assert (
         clean("\x1b]0;title and all that follows\nnext line")
         == "0;title and all that follows\nnext line"

@@ -1,5 +1,5 @@
-"""What a policy's hosts may look like is known before a bundle is added; what they mean is proved
-with the effects.
+"""Host entries of a policy are checked before a bundle is added; their effect is tested with the
+effects.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def test_an_entry_that_is_no_host_says_what_would_be(entry: str) -> None:
     ],
 )
 def test_a_host_has_one_spelling(text: str, host: str) -> None:
-    """Lower case, ASCII, without a final dot, an address as everybody writes it."""
+    """A host is lower case, ASCII, without a final dot, and an address has its usual form."""
     assert canonical(text) == host
 
 
@@ -67,8 +67,8 @@ def test_a_host_has_one_spelling(text: str, host: str) -> None:
 def test_a_bundle_with_an_entry_that_is_no_host_is_not_added(
     policy: dict[str, object], place: str
 ) -> None:
-    """It is refused with its place; a bundle that is in the store already is loaded all the
-    same.
+    """A bundle with such an entry is refused with its place; one that is in the store already is
+    still loaded.
     """
     descriptor = {
         "contract": 1,
@@ -126,7 +126,7 @@ def test_only_hosts_are_looked_at() -> None:
 def test_an_address_that_is_written_out_is_looked_at_before_a_request(
     url: str, flaw: str | None
 ) -> None:
-    """What a variable will hold cannot be told."""
+    """A literal address is checked; the value of a variable is unknown."""
     found = flaw_in_address(url)
     assert found is None if flaw is None else found is not None and flaw in found
     assert "me:you" not in (found or "")

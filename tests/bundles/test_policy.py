@@ -48,8 +48,8 @@ def test_a_slip_of_the_pen_is_no_limit(raw: object, message: str) -> None:
 
 
 def test_an_effect_of_another_distribution_has_its_own_keys() -> None:
-    """The limits of a foreign effect have the shapes of its own class, and its meaning is told in
-    its own words.
+    """The limits of a foreign effect have the shapes of its own class, and its meaning is in its
+    own words.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ def test_trust_is_told_first() -> None:
     ],
 )
 def test_less_than_before_needs_no_yes(before: dict[str, object], after: dict[str, object]) -> None:
-    """What a former yes covers is not asked again."""
+    """A policy that a former grant covers is not asked for again."""
     assert widening(policy(**before), policy(**after)) == ()
 
 

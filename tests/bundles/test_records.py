@@ -106,7 +106,7 @@ def test_a_frozen_record_keeps_its_values() -> None:
 
 
 def test_a_record_that_is_not_frozen_can_be_changed() -> None:
-    """It has no hash; positions stand for fields, and for patterns."""
+    """Such a record has no hash; positional arguments and patterns follow the order of fields."""
     point = Point(1)
     point.y = 3
     match point:

@@ -102,7 +102,7 @@ def test_tools_are_a_whole_list_and_the_rest_stands_beside_it() -> None:
 def test_what_is_wider_is_said_in_plain_sentences(
     before: dict[str, object], after: dict[str, object], told: list[str]
 ) -> None:
-    """What is narrower needs no yes."""
+    """Each wider right has a sentence; narrower rights need no consent."""
     assert list(widening(role(**before), role(**after))) == told
 
 

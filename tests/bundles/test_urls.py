@@ -1,4 +1,4 @@
-"""What is read out of an address, and which ones are refused before anything is looked up."""
+"""Parsing of web addresses, and refusals before any lookup."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_address_has_one_spelling(text: str, url: str) -> None:
     ],
 )
 def test_what_is_no_address_is_told(text: str, words: str) -> None:
-    """Each with its own reason, and without the password that may stand in it."""
+    """Each refusal has its own reason, and never the password in the address."""
     with pytest.raises(UrlError) as caught:
         read_target(text)
     assert not caught.value.disguised
@@ -103,7 +103,7 @@ def test_an_address_in_disguise_is_refused(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1"])
 def test_a_disguise_that_can_be_taken_off_is(host: str) -> None:
-    """What Unicode makes of other digits and dots is what is checked and connected to."""
+    """Unicode digits and dots are normalized before the address is checked and connected to."""
     assert read_target(f"http://{host}/").host == "127.0.0.1"
 
 

@@ -93,8 +93,8 @@ def texts() -> Mapping[str, str]:
 
 @pytest.mark.parametrize("name", [*CASES, "reviewer-repair"])
 def test_the_prompt_is_the_one_that_was_reviewed(name: str) -> None:
-    """Letter for letter; whoever changes it on purpose writes it anew and reads it as its agent
-    would.
+    """A prompt equals its reviewed copy; a change on purpose updates the copy, which is read
+    again.
     """
     assert texts()[name] == (DIRECTORY / f"{name}.md").read_text("utf-8")
 

@@ -1,4 +1,4 @@
-"""The shipped roles: what they are told, and which answers fit their schemas."""
+"""The shipped roles: their prompts, and the answers that their schemas accept."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_every_role_can_be_found_by_its_entry_point() -> None:
 
 @pytest.mark.parametrize(("name", "answer"), FITTING)
 def test_a_right_answer_fits(name: str, answer: dict[str, Any]) -> None:
-    """What each status needs, and nothing more, is enough."""
+    """The required fields of each status are enough."""
     assert list(Draft202012Validator(schema_of(name)).iter_errors(answer)) == []
 
 
@@ -165,7 +165,7 @@ def test_a_wrong_answer_does_not_fit(name: str, answer: dict[str, Any]) -> None:
 
 
 def test_what_is_missing_is_said_by_name() -> None:
-    """The error that an agent gets to mend its answer names the field."""
+    """The error that an agent gets for its answer names the missing field."""
     errors = [
         error.message
         for error in Draft202012Validator(schema_of("reviewer")).iter_errors({"status": "rejected"})
@@ -174,7 +174,7 @@ def test_what_is_missing_is_said_by_name() -> None:
 
 
 def test_the_committer_never_pushes_and_keeps_to_its_branch() -> None:
-    """The rules that protect a person's repository stand in the prompt."""
+    """The prompt has the rules that protect a person's repository."""
     prompt = " ".join(role_of("committer").system_prompt.split())
     for rule in (
         "Never push",

@@ -1,4 +1,4 @@
-"""What `demo` writes."""
+"""The demo repository of `demo`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def red_tests(directory: Path) -> set[str]:
 
 
 def test_it_is_a_clean_repository_with_one_commit(tmp_path: Path) -> None:
-    """On `main`, everything committed, with an author of its own, and nobody's hooks."""
+    """The commit is on `main` and complete, with an author of its own, and without the person's
+    hooks.
+    """
     directory = tmp_path / "new" / "demo"
     write_demo(directory)
     assert git(directory, "status", "--porcelain") == ""
@@ -98,9 +100,7 @@ def test_each_bug_is_one_line_and_turns_its_own_tests_red(
 
 
 def test_the_issue_tells_of_every_bug() -> None:
-    """A person who reads the issue knows what is wrong, in the words of somebody who uses the
-    program.
-    """
+    """The issue describes each bug in the words of a user of the program."""
     assert len(re.findall(r"^\d\. ", ISSUE, re.MULTILINE)) == len(BUGS)
 
 

@@ -42,7 +42,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory that everybody may read."""
+    """A directory that all users may read."""
     place = tmp_path / "place"
     place.mkdir()
     tmp_path.chmod(0o755)
@@ -116,7 +116,7 @@ def test_every_sample_has_an_example_that_fails_on_wrong_content() -> None:
 def test_the_example_of_a_script_holds_on_this_machine(
     shipped: Engine, place: Path, name: str
 ) -> None:
-    """What a script sample's examples expect is what it prints here; git's runs in a repository of
+    """A script sample prints what its examples expect; that of git runs in a repository of
     its own.
     """
     if name == "git-summary":
@@ -171,7 +171,9 @@ def test_room_is_summed(shipped: Engine, place: Path) -> None:
 
 
 def test_a_repository_is_summed_up(shipped: Engine, place: Path) -> None:
-    """Branch, changes, commits and authors; what is no repository is told with git's own words."""
+    """The output has branch, changes, commits and authors; for a path without a repository it has
+    git's own words.
+    """
     commit(place)
     message = run(shipped, "git-summary", place)["message"]
     assert "branch: trunk" in message

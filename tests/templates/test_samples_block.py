@@ -134,9 +134,7 @@ def test_book_search(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_page_summary(engine: Engine) -> None:
-    """The page as Markdown stands in the instruction, and what the model says is the direct
-    output.
-    """
+    """The instruction has the page as Markdown, and the model's answer is the direct output."""
     page = "<html><body><h1>Lighthouses</h1><p>They shine.</p></body></html>"
     with modelserver.serving([says("• They shine.")]) as model:
         settings = {

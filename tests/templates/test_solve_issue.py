@@ -118,7 +118,7 @@ def test_the_next_role_follows_from_the_answers(answers: tuple[Meta, ...], path:
 
 
 def test_a_commit_is_the_success() -> None:
-    """The result carries branch and commit, so that nobody has to look for them."""
+    """The result has branch and commit."""
     asked, outcome = run(planned("a"), coded("all-done", "a"), APPROVED, COMMITTED)
     assert asked == ["planner", "coder", "reviewer", "committer"]
     assert outcome == {

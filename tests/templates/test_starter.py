@@ -1,4 +1,4 @@
-"""What `init` writes."""
+"""The starter files of `init`."""
 
 from __future__ import annotations
 

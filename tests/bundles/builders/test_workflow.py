@@ -51,7 +51,7 @@ ORDER = {"planner": "coder", "coder": "reviewer", "reviewer": "planner"}
 
 
 class Tally:
-    """How often each role answered."""
+    """The number of answers by role."""
 
     def __init__(self, steps: list[View]) -> None:
         self.count = Counter(step.role for step in steps)
@@ -257,8 +257,8 @@ def test_what_is_not_needed_is_not_carried() -> None:
 
 
 def test_a_bundle_is_formatted() -> None:
-    """No line is too long or ends in a space, two empty lines stand around every function and
-    class, and one line feed at the end.
+    """No line is too long or ends in a space, two empty lines surround every function and class,
+    and one line feed ends the file.
     """
     long = [
         Role(

@@ -149,7 +149,7 @@ def test_an_expression_that_comes_to_nothing_says_why(text: str, said: str) -> N
 
 
 def test_the_name_of_a_comprehension_does_not_stay() -> None:
-    """What stood under it before stands there again, and the variables outside are not touched."""
+    """The former value of the name is restored, and variables outside are unchanged."""
     before = dict(VARIABLES)
     assert value_of("[[n for n in [1, 2]], n]") == [[1, 2], 3]
     assert value_of("[len([q for q in [1]]), [1 for q in []]]") == [1, []]

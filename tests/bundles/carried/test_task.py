@@ -1,6 +1,4 @@
-"""What a task script meets in its bundle: the api, the parameters, and what becomes of its
-result.
-"""
+"""Task scripts inside a bundle: the api, the parameters, and the result."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from uncaged_bundles.builders.scripts.script import build_task
 
 
 class EffectError(Exception):
-    """What the sandbox's child throws in."""
+    """The exception that the sandbox's child raises inside a bundle."""
 
     def __init__(self, error: Mapping[str, object]) -> None:
         super().__init__(str(error.get("message")))
@@ -174,7 +172,7 @@ def test_each_step_is_one_effect_and_answers_alike(
 
 
 def test_a_script_step_tells_why_it_failed() -> None:
-    """What it printed is its text; exit code and last words are its error."""
+    """The output of a failed script is its text; exit code and last words are its error."""
     base = {
         "stdout": "out",
         "stderr": "bad\n",
@@ -247,7 +245,7 @@ def test_an_exception_is_a_failure_that_says_where() -> None:
 
 @pytest.mark.parametrize("value", ["{1, 2}", "object()", "float('nan')", "b'x'"])
 def test_a_result_that_is_no_json_is_a_failure(value: str) -> None:
-    """It is said, and the thread does not break."""
+    """The message says so, and the thread does not break."""
     result = drive(f"async def execute(api, params):\n    return {value}\n")[1]
     assert result["success"] is False
     assert "not JSON data" in result["error"]
@@ -375,7 +373,7 @@ def test_loops_comprehensions_and_helpers_work() -> None:
 
 
 def test_an_engine_error_that_is_none_of_ours_goes_through() -> None:
-    """What the driver does not know ends the bundle: only failures of effects become answers."""
+    """An unknown exception ends the bundle: only failures of effects become answers."""
     with pytest.raises(MemoryError):
         drive("async def execute(api, params):\n    await api.now()\n", MemoryError())
 

@@ -1,4 +1,4 @@
-"""How texts are filled from variables, against the documented rules."""
+"""Placeholders in texts, by the documented rules."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ def test_a_path_that_leads_nowhere_finds_nothing(path: str) -> None:
     ],
 )
 def test_a_text_is_filled_once(text: str, filled: str) -> None:
-    """What is not found stays; what was filled in is not looked at again."""
+    """An unknown placeholder is unchanged, and a filled-in value is not searched for
+    placeholders.
+    """
     assert fill(text, VARIABLES) == filled
 
 
@@ -187,8 +189,8 @@ def test_a_value_in_a_host_cannot_be_more_than_a_host(value: str) -> None:
     ],
 )
 def test_a_value_in_a_path_leads_nowhere_else(template: str, value: str) -> None:
-    """Dots are not encoded by anybody, so a segment of dots alone is refused; in a query they are a
-    text like any other.
+    """URL encoding leaves dots, so a segment of dots alone is refused; in a query they are a text
+    like any other.
     """
     with pytest.raises(BadText, match="cannot stand in the path of an address"):
         fill_url(template, {"v": value, "b": "https://h.example"})
@@ -252,6 +254,6 @@ def test_text_outside_quotes_is_json_where_it_is_some(value: str, meant: object)
     "text", ["{", "plain", '{"a": ${missing}}', '{"a": NaN}', '{"a": 1e999}', "[" * 100_000]
 )
 def test_a_body_that_is_no_json_is_refused(text: str) -> None:
-    """It says so, instead of sending something else."""
+    """A body that is no JSON is an error, and no other text is sent."""
     with pytest.raises(BadText, match="the body is not JSON"):
         fill_json(text, {})

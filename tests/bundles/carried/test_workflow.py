@@ -1,4 +1,4 @@
-"""What a bundle carries: the view that cannot be changed, and the loop over roles."""
+"""Code that a bundle carries: the read-only view, and the loop over roles."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_handed_over_role_steps_come_first() -> None:
 
 
 def test_the_result_function_has_the_last_word() -> None:
-    """What `result` returns is the thread's result, untouched."""
+    """The value of `result` is the thread's result, unchanged."""
     run = drive_roles(
         INPUT,
         OPTIONS,
@@ -198,9 +198,7 @@ def test_the_result_function_has_the_last_word() -> None:
 
 
 def test_a_note_goes_to_the_role_that_is_picked_and_to_no_other() -> None:
-    """The moderator and `recover` may say something to whom they pick; it stands in that step's
-    prompt.
-    """
+    """The note of the moderator or of `recover` is in the prompt of the selected role's step."""
     run = drive_roles(
         INPUT,
         OPTIONS,
@@ -271,7 +269,7 @@ def test_recover_goes_on_and_counts_failures_in_a_row() -> None:
 
 
 def test_recover_may_not_pick_an_unknown_role() -> None:
-    """What `recover` picks is checked like the moderator's choice."""
+    """The choice of `recover` is checked like the moderator's."""
     run = drive_roles(
         INPUT, OPTIONS, roles=["coder"], moderator=lambda _: "coder", recover=lambda *_: "codr"
     )
@@ -289,7 +287,7 @@ def test_other_exceptions_are_not_taken_for_a_failed_role() -> None:
 
 
 def test_a_table_is_followed_by_role_and_status() -> None:
-    """The next role stands under the last step's role and status; a word instead of a row holds for
+    """The next role is found by the last step's role and status; a word instead of a row holds for
     every status.
     """
     moderator = follow_table({"__start__": "a", "a": {"again": "a", "on": "b"}, "b": END})

@@ -85,7 +85,7 @@ def test_a_document_is_a_mapping_with_single_keys(text: str, message: str) -> No
 
 
 def test_a_section_is_a_mapping() -> None:
-    """Anything else is told with its line; a section without a value is empty."""
+    """Any other value is an error with its line; a section without a value is empty."""
     assert document("flows:\n").section("flows") == []
     with pytest.raises(DamagedError, match=r"^file:2: 'flows' must be a mapping"):
         document("a: 1\nflows: []\n").section("flows")

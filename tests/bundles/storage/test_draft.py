@@ -197,7 +197,7 @@ def test_adding_parses_a_few_lines(
 
 
 def test_a_list_that_cannot_be_read_is_not_changed() -> None:
-    """Names that were removed are not lost to a list that somebody wrote in another way."""
+    """The removed names of a list in another form are not lost."""
     draft = draft_of("removed: {a: b}\nworkflows:\n  a: {hash: C9NMV6V2TQT81, timestamp: 1}\n")
     with pytest.raises(DamagedError, match=r"workflow\.yaml:1: removed"):
         draft.removed()

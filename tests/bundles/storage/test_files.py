@@ -33,7 +33,7 @@ def small_files_only() -> Iterator[None]:
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
-    """The new bytes stand there, nothing else does, and only the owner can read them."""
+    """The file has the new bytes and nothing else, and only the owner can read it."""
     path = tmp_path / "file"
     for data in (b"first", b"", b"x" * 300_000):
         write_atomically(path, data)
@@ -43,7 +43,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_a_reader_keeps_what_it_opened(tmp_path: Path) -> None:
-    """A replaced file is another file: nobody ever reads half of each."""
+    """A replaced file is another file: no reader gets half of each."""
     path = tmp_path / "file"
     write_atomically(path, b"old")
     with path.open("rb") as reader:
@@ -65,7 +65,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_temporary(tmp_path: Path)
 
 
 def test_a_target_that_cannot_be_replaced_leaves_no_temporary(tmp_path: Path) -> None:
-    """A directory stands in the way: an error that names it, and nothing left behind."""
+    """A directory at the path is an error that names it, and no file is left behind."""
     path = tmp_path / "file"
     path.mkdir()
     with pytest.raises(UncagedError, match="cannot write"):
@@ -80,7 +80,7 @@ def test_a_missing_directory_is_an_error_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
-    """What a link points to stays as it is."""
+    """The target of a link is unchanged."""
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"outside")
     link.symlink_to(target)
@@ -89,7 +89,7 @@ def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 
 def test_only_old_temporaries_are_removed(tmp_path: Path) -> None:
-    """A writer may be at work on a young one; other files are nobody's business."""
+    """A young temporary file may belong to a running writer; other files are never touched."""
     names = [".file.aaa.tmp", ".file.bbb.tmp", "file", "file.tmp", ".file"]
     for name in names:
         (tmp_path / name).touch()
@@ -100,7 +100,7 @@ def test_only_old_temporaries_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_none_and_an_unreadable_one_an_error(tmp_path: Path) -> None:
-    """Only absence is an answer; anything else is told with the path."""
+    """Absence is None; any other problem is an error with the path."""
     (tmp_path / "file").write_bytes(b"x")
     assert read_if_there(tmp_path / "file") == b"x"
     assert read_if_there(tmp_path / "missing") is None

@@ -247,7 +247,7 @@ def test_an_edit_within_a_tick_of_the_clock_is_seen(store: Store, index_path: Pa
 
 
 def test_a_young_text_is_compared_until_it_is_old(store: Store, index_path: Path) -> None:
-    """Who compares the digest of an old text notes the time, and the next reader compares
+    """A reader that compares the digest of an old text notes the time, and the next reader compares
     nothing.
     """
     fill(store, 3)
@@ -274,7 +274,7 @@ def test_a_crash_between_text_and_index_is_harmless(
 def test_the_index_is_for_its_owner_alone(
     registry: Registry, store: Store, index_path: Path
 ) -> None:
-    """It says no more than the registry, and is not more open."""
+    """The index has no more facts than the registry, and its mode is as strict."""
     fill(store, 1)
     former = os.umask(0)
     try:
@@ -307,8 +307,8 @@ def test_a_forged_row_grants_nothing(
     make_bundle: MakeBundle,
     is_in_the_text: bool,
 ) -> None:
-    """A grant counts only if its digest stands in the lines of the registry; the control has it
-    there, and is granted by this very row.
+    """A grant counts only if the lines of the registry have its digest; in the control they have
+    it, and this very row grants.
     """
     bundle = make_bundle(policy={"null": {}})
     grant = (

@@ -41,7 +41,7 @@ def history(registry: Registry, name: str) -> list[tuple[str, int]]:
 def test_a_missing_or_blank_registry_is_an_empty_one(
     registry: Registry, store: Store, versions: list[Bundle], blank: str | None
 ) -> None:
-    """It is read as empty and can be added to."""
+    """A missing or blank file is read as an empty registry, and flows can be added."""
     if blank is not None:
         store.registry_path.write_text(blank)
     snapshot = registry.read()
@@ -198,8 +198,8 @@ def test_removing_leaves_bundles_journals_and_grants(
 
 
 def test_a_disabled_flow_is_refused_by_name(registry: Registry, versions: list[Bundle]) -> None:
-    """It keeps everything else, and its hash still works; a new version does not enable it behind
-    one's back.
+    """A disabled flow keeps all else, and its hash still works; a new version does not enable it
+    silently.
     """
     registry.add("demo", versions[0], now_ms=1)
     registry.set_enabled("demo", False)
@@ -402,7 +402,7 @@ def test_a_grant_is_for_exactly_these_bytes(
 
 
 def test_a_pure_bundle_needs_no_grant(registry: Registry, make_bundle: MakeBundle) -> None:
-    """It asks for nothing; a trusted one asks for everything."""
+    """A pure bundle asks for nothing; a trusted one asks for everything."""
     assert registry.granted(make_bundle())
     assert registry.granted(make_bundle(policy={"trusted": False}))
     assert not registry.granted(make_bundle(policy={"trusted": True}))
@@ -438,7 +438,7 @@ def test_adding_the_head_again_can_grant_it(registry: Registry, make_bundle: Mak
 def test_a_malformed_grant_grants_nothing(
     registry: Registry, store: Store, make_bundle: MakeBundle, grant: str
 ) -> None:
-    """It is a problem with its place, and the flows are listed."""
+    """A malformed grant is a problem with its place, and the flows are listed."""
     bundle = make_bundle(policy={"null": {}})
     store.registry_path.write_text(
         f"workflows:\n  demo:\n{GOOD}grants:\n  {bundle.hash}: {grant}\n  ../x: {{}}\n"
@@ -513,7 +513,7 @@ def test_a_broken_sample_leaves_the_registry_as_it_was(registry: Registry, store
 def test_a_list_of_removed_names_that_cannot_be_read_is_kept(
     registry: Registry, store: Store, versions: list[Bundle]
 ) -> None:
-    """It is a problem for readers and an error for whoever would have to rewrite it."""
+    """The list is a problem for readers and an error for changes that would rewrite it."""
     store.registry_path.write_text(f"workflows:\n  demo:\n{GOOD}removed: all\n")
     assert "removed: must be a list of texts" in registry.read().problems[0]
     with pytest.raises(DamagedError, match="removed: must be a list"):
@@ -539,9 +539,7 @@ def test_a_store_that_cannot_be_written_is_told(
 def test_what_killed_writers_left_is_cleaned(
     registry: Registry, store: Store, versions: list[Bundle]
 ) -> None:
-    """The next add removes temporary files older than ten minutes; younger ones may belong to
-    somebody.
-    """
+    """The next add removes temporary files older than ten minutes; younger ones may be in use."""
     old, young = store.root / ".workflow.yaml.aa.tmp", store.bundles / ".x.py.bb.tmp"
     for path, modified_s in ((old, 1000), (young, 2000)):
         path.touch()

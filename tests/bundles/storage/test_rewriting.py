@@ -138,8 +138,8 @@ def test_comments_stay_where_they_were(commented: Store) -> None:
     ],
 )
 def test_odd_texts_keep_their_comment_and_take_the_change(text: str) -> None:
-    """Flow style, empty sections, keys that stand twice, block scalars: the change is made, and the
-    comment is there.
+    """Flow style, empty sections, repeated keys, block scalars: the change is made, and the comment
+    is kept.
     """
     document = Document.parse(text.encode(), "w")
     document.put("workflows", "b", {"x": 3, "when": "12:30:45"})

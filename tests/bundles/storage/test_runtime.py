@@ -1,4 +1,4 @@
-"""Where the processes of one user meet."""
+"""The runtime directory of one user's processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make anoth
 
 
 def test_everybody_finds_the_same_private_directory(tmp_path: Path) -> None:
-    """It is made once, for its owner alone."""
+    """The directory is created once, for its owner alone."""
     found = runtime_directory({VARIABLE: str(tmp_path)})
     assert (found, found.stat().st_mode & 0o777) == (tmp_path / "uncaged", 0o700)
     assert runtime_directory({VARIABLE: str(tmp_path)}) == found
@@ -72,7 +72,7 @@ def test_a_directory_that_others_can_look_into_is_refused(tmp_path: Path) -> Non
 
 @as_root
 def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
-    """Whoever was quicker in a place open to all cannot make us use what is theirs."""
+    """A directory that another user made first, in a place open to all, is not used."""
     own = tmp_path / "own"
     own.mkdir(mode=0o700)
     os.chown(own, NOBODY, NOBODY)

@@ -100,7 +100,7 @@ def test_stored_bytes_are_never_rewritten(store: Store, make_bundle: MakeBundle)
 def test_other_bytes_under_the_same_hash_are_not_replaced(
     store: Store, make_bundle: MakeBundle
 ) -> None:
-    """XXH64 can be made to collide on purpose: whoever comes second is refused."""
+    """XXH64 can be made to collide on purpose: the second bundle is refused."""
     bundle = make_bundle()
     store.bundle_path(bundle.hash).write_bytes(b"another")
     with pytest.raises(DamagedError, match="holds other bytes"):
@@ -203,7 +203,7 @@ def test_several_threads_with_one_start_are_listed(store: Store) -> None:
 
 @pytest.mark.parametrize("text", ["", "0" * 27])
 def test_text_that_is_no_name_at_all_is_a_usage_error(store: Store, text: str) -> None:
-    """It is shown, and nothing is looked up with it."""
+    """The message shows the text, and nothing is looked up with it."""
     with pytest.raises(UsageError, match="is neither a thread id"):
         store.locate_thread(text)
 

@@ -87,8 +87,8 @@ def test_what_only_computes_may_be_imported(source: str) -> None:
     ],
 )
 def test_a_forbidden_import_names_module_and_effect(source: str, line: int, message: str) -> None:
-    """Wherever the statement stands, its line is found and the effect that does the same work is
-    named.
+    """A forbidden import is found at any depth, with its line and the effect that does the same
+    work.
     """
     finding = forbidden_import(ast.parse(source))
     assert finding is not None

@@ -306,7 +306,7 @@ def test_a_file_of_one_mebibyte_is_the_largest(make_source: MakeSource) -> None:
     ],
 )
 def test_depth_is_an_error_and_not_a_crash(bomb: str) -> None:
-    """A tree too deep to walk is refused like any other file, wherever it stands."""
+    """A tree too deep to walk is refused like any other file, wherever it is."""
     assert refusal(LITERAL + RUN + f"x = {bomb}\n").startswith("line ")
     assert refusal(f"descriptor = {bomb}\n{RUN}").startswith("line ")
 
@@ -324,7 +324,7 @@ def test_depth_is_an_error_and_not_a_crash(bomb: str) -> None:
     )
 )
 def test_json_data_survives_the_descriptor(value: object) -> None:
-    """What a builder writes with repr is what a reader gets."""
+    """A reader gets the value that a builder wrote with repr."""
     source = LITERAL.replace("'kind'", f"'examples': [{value!r}], 'kind'") + RUN
     try:
         source.encode()

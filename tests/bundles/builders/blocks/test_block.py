@@ -100,7 +100,7 @@ def play(
 
 
 def labels(made: BlockFlow, *answers: object) -> list[str]:
-    """What those who follow are told of each effect."""
+    """Return the label that followers of a thread see for each effect."""
     namespace: dict[str, Any] = {}
     exec(compile(build_block(made), "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
     run = namespace["run"]({"prompt": "", "params": {}, "steps": []}, {})
@@ -435,7 +435,9 @@ def test_each_effect_says_which_block_it_is() -> None:
 
 
 def test_a_loop_runs_its_blocks_for_each_item() -> None:
-    """Over a list, or a text that holds one; the value is the list of what each round came to."""
+    """A loop runs over a list, or a text that holds one; its value is the list of the results of
+    all rounds.
+    """
     steps = [block("apiCall", url="https://h.example/${item.id}/${index}", resultVariable="got")]
     loop = block("forEach", list="${items}", steps=steps, resultVariable="all")
     effects, result = play(flow(loop), ok("a"), ok("b"), items=[{"id": 7}, {"id": 8}])
@@ -693,7 +695,7 @@ def test_the_policy_asks_for_what_the_blocks_need(
 
 
 def test_the_file_may_ask_for_more_and_a_secret_needs_a_host() -> None:
-    """What the file says of a kind is laid over what was inferred."""
+    """The limits that a file declares for a kind override the inferred ones."""
     made = flow(*WHOLE, policy={"fetch": {"private": True}, "http": {"timeout_s": 5}})
     assert policy_of(made)["fetch"] == {"private": True}
     assert policy_of(made)["http"] == {"hosts": ["api.search.example.com"], "timeout_s": 5}

@@ -1,4 +1,4 @@
-"""What leaves with an exported block flow."""
+"""Masking of credentials in exported block flows."""
 
 from __future__ import annotations
 

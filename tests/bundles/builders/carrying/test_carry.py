@@ -1,4 +1,4 @@
-"""What a moderator names arrives in the bundle, or is refused by name and place."""
+"""Carrying of a moderator's code: each name is in the bundle, or refused with its place."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_constants_stand_together_and_comments_apart(load: Load) -> None:
 def test_a_file_named_like_a_standard_module_is_still_the_authors(
     load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was imported counts, not what it is called."""
+    """The imported file counts, not its name."""
     # somebody may have imported the real one
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     flow = load(
@@ -297,8 +297,8 @@ FILLED = {
 
 @pytest.mark.parametrize("name", FILLED)
 def test_what_is_filled_in_later_is_noticed(load: Load, name: str) -> None:
-    """Whoever changes a constant after its definition, directly or not: the bundle would hold
-    another one.
+    """A constant that is changed after its definition, directly or not, is refused: the bundle
+    would have another value.
     """
     text, message = FILLED[name]
     flow = load(
@@ -384,7 +384,7 @@ def test_result_and_recover_are_carried_too(load: Load) -> None:
 
 
 def test_a_trusted_workflow_may_import_any_standard_module(load: Load) -> None:
-    """What the sandbox would not bear is allowed where there is none."""
+    """Modules that the sandbox would forbid are allowed without one."""
     flow = load(
         {"flow.py": "import os\n\ndef moderator(ctx):\n    return os.path.basename('x/coder')\n"}
     )

@@ -1,4 +1,4 @@
-"""What scripts take and need, guessed from their text."""
+"""Inference of parameters and commands from the text of scripts."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_a_place_without_one_parameter_is_refused(text: str, names: str, problem
 
 
 def test_an_absent_parameter_moves_no_place() -> None:
-    """A parameter that may be absent, without a default, can only stand last on the command
+    """A parameter that may be absent, without a default, can only be the last on the command
     line.
     """
     properties: dict[str, object] = {"a": {}, "b": {}}
@@ -283,6 +283,6 @@ def test_commands_inside_other_texts_are_found(text: str, wanted: str) -> None:
     "text", ["", "\"'`$(((", "param(((", "def", "${1", "# " * 5000, "'" * 9999, "a" * 99999]
 )
 def test_nonsense_is_no_error(language: str, text: str) -> None:
-    """A text that nobody can read gives nothing, or little."""
+    """An unreadable text gives no parameters and commands, or few."""
     infer_parameters(language, text)
     infer_commands(language, text)

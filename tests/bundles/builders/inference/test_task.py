@@ -1,4 +1,4 @@
-"""What a task's script takes, by how it reads `params`."""
+"""Inference of a task script's parameters from its reads of `params`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_each_name_that_is_read_is_a_parameter(body: str, guesses: list[Guess]) 
 
 
 def test_a_task_from_a_file_can_be_run_with_what_it_reads() -> None:
-    """Its schema has them, and the person is told."""
+    """The schema of the task has the parameters that its script reads, and a note lists them."""
     built = build_flow(
         read_script_file("sum", ".py", HEAD + "return (await api.web_fetch(params.url)).text\n")
     )

@@ -1,4 +1,4 @@
-"""Sentence patterns: what can be read, and what is told about what cannot."""
+"""Sentence patterns: the syntax that is accepted, and the messages for the rest."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_a_script_recipe_keeps_every_fact() -> None:
 
 
 def test_a_task_recipe_keeps_its_script_word_for_word() -> None:
-    """The script stands in the bundle as it was written; text defaults have their type."""
+    """The bundle has the script as it was written; text defaults have their type."""
     flow = parse_recipe(TASK)
     assert isinstance(flow, TaskFlow)
     built = build_flow(flow)
@@ -168,7 +168,9 @@ def test_a_task_recipe_keeps_its_script_word_for_word() -> None:
     [(changed(TASK, script=TYPESCRIPT), "typescript", "task"), (WEB, "javascript", "web")],
 )
 def test_what_is_not_run_here_is_kept(recipe: dict[str, Any], language: str, kind: str) -> None:
-    """It is stored whole, says which language it is in, and what would make it run."""
+    """A flow in another language is stored whole; it names its language and the way to make
+    it run.
+    """
     flow = parse_recipe(recipe)
     assert isinstance(flow, ForeignFlow)
     built = build_flow(flow)
@@ -315,7 +317,9 @@ def test_windows_paths_are_read() -> None:
 
 
 def test_commands_are_inferred_when_nobody_says_them() -> None:
-    """Without a list the script's own commands are asked for; with one, what is missing is told."""
+    """Without a list, the script's own commands are asked for; with a list, a note names the
+    missing ones.
+    """
     flow = parse_recipe(changed(SCRIPT, sandbox={}))
     assert isinstance(flow, ScriptFlow)
     assert flow.policy == {"executables": ["head", "ls"], "read": ["param:path"]}

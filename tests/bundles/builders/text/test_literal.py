@@ -37,7 +37,7 @@ def test_the_text_means_the_data(value: object) -> None:
 
 @given(st.text())
 def test_a_quoted_text_is_one_line_without_unseen_characters(text: str) -> None:
-    """No control character and nothing that turns text around stands in the source as itself."""
+    """The source has no control character and no character that reverses text."""
     quoted = quote(text)
     assert ast.literal_eval(quoted) == text
     assert not set(quoted) & set("\n\r\t\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u202e\u2066\ufeff")
@@ -48,7 +48,7 @@ def test_a_quoted_text_is_one_line_without_unseen_characters(text: str) -> None:
     "\x00\x1b\x7f\x85\u00ad\u200b\u200f\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufeff\ud800",
 )
 def test_characters_that_hide_or_turn_text_are_escaped(character: str) -> None:
-    """What a reviewer sees is what stands there: the escape, not its effect."""
+    """A reviewer sees the escape in the source, not its effect."""
     assert re.fullmatch(r'"a\\(x[0-9a-f]{2}|u[0-9a-f]{4})b"', quote(f"a{character}b"))
 
 
