@@ -60,8 +60,8 @@ class Example:
             result: ``{"success", "message", "data"}``, as a flow returns it.
         """
         if result.get("success") is not self.success:
-            wanted, found = ("succeed", "failed") if self.success else ("fail", "succeeded")
-            return f"it should {wanted} and {found}: {_shown(result.get(MESSAGE))}"
+            expected, actual = ("succeed", "failed") if self.success else ("fail", "succeeded")
+            return f"it should {expected} and {actual}: {_shown(result.get(MESSAGE))}"
         place = str(self.expect.get("at", MESSAGE))
         value = _value_at(result, place) if self.expect else None
         if value is _MISSING:
@@ -70,8 +70,8 @@ class Example:
         return next(
             (
                 f"{place} {problem}"
-                for name, wanted in checks
-                if (problem := _problem(name, wanted, value)) is not None
+                for name, expected in checks
+                if (problem := _problem(name, expected, value)) is not None
             ),
             None,
         )
@@ -109,24 +109,24 @@ def _check_expectation(expect: Mapping[str, object], path: Path) -> None:
         check_schema(shapes.mapping(expect["schema"], (*path, "schema")), (*path, "schema"))
 
 
-def _problem(name: str, wanted: object, value: object) -> str | None:
+def _problem(name: str, expected: object, value: object) -> str | None:
     match name:
         case "equals":
-            same = json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
-            return None if same else f"is {_shown(value)}, and should be {_shown(wanted)}"
+            same = json.dumps(value, sort_keys=True) == json.dumps(expected, sort_keys=True)
+            return None if same else f"is {_shown(value)}, and should be {_shown(expected)}"
         case "contains":
             return (
                 None
-                if str(wanted) in _as_text(value)
-                else f"is {_shown(value)}, and should contain {_shown(wanted)}"
+                if str(expected) in _as_text(value)
+                else f"is {_shown(value)}, and should contain {_shown(expected)}"
             )
         case "matches":
-            found = re.search(str(wanted), _as_text(value), re.MULTILINE)
-            return None if found else f"is {_shown(value)}, and should match {_shown(wanted)}"
+            found = re.search(str(expected), _as_text(value), re.MULTILINE)
+            return None if found else f"is {_shown(value)}, and should match {_shown(expected)}"
         case _:
             from jsonschema.validators import validator_for
 
-            schema: Any = wanted
+            schema: Any = expected
             error = next(validator_for(schema)(schema).iter_errors(cast(Any, value)), None)
             return (
                 None

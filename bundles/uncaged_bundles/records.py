@@ -59,8 +59,8 @@ def dataclass(
 def replace(instance: T, **changes: object) -> T:
     """Return a copy with other values for some fields."""
     cls: Any = type(instance)
-    for one in cls.__record__:
-        changes.setdefault(one.name, getattr(instance, one.name))
+    for part in cls.__record__:
+        changes.setdefault(part.name, getattr(instance, part.name))
     made: T = cls(**changes)
     return made
 
@@ -68,33 +68,33 @@ def replace(instance: T, **changes: object) -> T:
 def asdict(instance: object) -> dict[str, Any]:
     """Return the fields of a record by name, with their values as they are."""
     cls: Any = type(instance)
-    return {one.name: getattr(instance, one.name) for one in cls.__record__}
+    return {part.name: getattr(instance, part.name) for part in cls.__record__}
 
 
 def without_default(cls: Any) -> set[str]:
     """Return the names of the required fields of a record or of a class of `dataclasses`."""
     if hasattr(cls, "__record__"):
         return {
-            one.name
-            for one in cls.__record__
-            if one.default is _MISSING and one.factory is _MISSING
+            part.name
+            for part in cls.__record__
+            if part.default is _MISSING and part.factory is _MISSING
         }
     import dataclasses
 
     missing = dataclasses.MISSING
     return {
-        one.name
-        for one in dataclasses.fields(cls)
-        if one.default is missing and one.default_factory is missing
+        part.name
+        for part in dataclasses.fields(cls)
+        if part.default is missing and part.default_factory is missing
     }
 
 
 def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
     """Return a copy of the class with slots, which an existing class cannot get."""
     inherited = {
-        one.name: one
+        part.name: part
         for base in reversed(cls.__mro__[1:])
-        for one in getattr(base, "__record__", ())
+        for part in getattr(base, "__record__", ())
     }
     members: dict[str, Any] = dict(cls.__dict__)
     own = {
@@ -107,14 +107,14 @@ def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
     members |= {
         "__slots__": tuple(name for name in own if name not in inherited),
         "__record__": fields,
-        "__match_args__": () if kw_only else tuple(one.name for one in fields),
+        "__match_args__": () if kw_only else tuple(part.name for part in fields),
         "__init__": _first_init(kw_only=kw_only),
         "__dataclass_fields__": _StandardFields(),
         "__dataclass_params__": _StandardParameters(frozen=frozen, kw_only=kw_only, eq=eq),
     }
     members.setdefault("__repr__", _repr)
     if eq:
-        members["_key"] = staticmethod(_key_of([one.name for one in fields if one.compare]))
+        members["_key"] = staticmethod(_key_of([part.name for part in fields if part.compare]))
         members |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
     if frozen:
         members |= {
@@ -155,22 +155,22 @@ def _compiled_init(cls: Any, *, kw_only: bool) -> Callable[..., None]:
     """
     names: dict[str, Any] = {"_missing": _MISSING}
     parameters, lines = [], []
-    for one in cls.__record__:
-        names[f"_set_{one.name}"] = getattr(cls, one.name).__set__
-        value = one.name
-        if one.factory is not _MISSING:
-            names[f"_make_{one.name}"] = one.factory
-            parameters.append(f"{one.name}=_missing")
-            value = f"_make_{one.name}() if {one.name} is _missing else {one.name}"
-        elif one.default is not _MISSING:
-            names[f"_default_{one.name}"] = one.default
-            parameters.append(f"{one.name}=_default_{one.name}")
+    for part in cls.__record__:
+        names[f"_set_{part.name}"] = getattr(cls, part.name).__set__
+        value = part.name
+        if part.factory is not _MISSING:
+            names[f"_make_{part.name}"] = part.factory
+            parameters.append(f"{part.name}=_missing")
+            value = f"_make_{part.name}() if {part.name} is _missing else {part.name}"
+        elif part.default is not _MISSING:
+            names[f"_default_{part.name}"] = part.default
+            parameters.append(f"{part.name}=_default_{part.name}")
         else:
-            parameters.append(one.name)
+            parameters.append(part.name)
         lines.append(
-            f"  _set_{one.name}(self, {value})"
+            f"  _set_{part.name}(self, {value})"
             if cls.__dataclass_params__.frozen
-            else f"  self.{one.name} = {value}"
+            else f"  self.{part.name} = {value}"
         )
     if hasattr(cls, "__post_init__"):
         lines.append("  self.__post_init__()")
@@ -199,7 +199,7 @@ def _hash(self: Any) -> int:
 
 
 def _repr(self: Any) -> str:
-    values = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in self.__record__)
+    values = ", ".join(f"{part.name}={getattr(self, part.name)!r}" for part in self.__record__)
     return f"{type(self).__qualname__}({values})"
 
 
@@ -212,12 +212,12 @@ def _refuse_to_delete(_self: Any, name: str) -> None:
 
 
 def _getstate(self: Any) -> list[Any]:
-    return [getattr(self, one.name) for one in self.__record__]
+    return [getattr(self, part.name) for part in self.__record__]
 
 
 def _setstate(self: Any, state: list[Any]) -> None:
-    for one, value in zip(self.__record__, state, strict=True):
-        object.__setattr__(self, one.name, value)
+    for part, value in zip(self.__record__, state, strict=True):
+        object.__setattr__(self, part.name, value)
 
 
 class _StandardFields:
@@ -227,19 +227,19 @@ class _StandardFields:
         import dataclasses
 
         found = {}
-        for one in owner.__record__:
-            defaults = {"default": one.default, "default_factory": one.factory}
+        for part in owner.__record__:
+            defaults = {"default": part.default, "default_factory": part.factory}
             made: Any = dataclasses.field(
-                compare=one.compare,
+                compare=part.compare,
                 **{key: value for key, value in defaults.items() if value is not _MISSING},
             )
             made.name, made.type, made.kw_only = (
-                one.name,
-                owner.__annotations__.get(one.name, ""),
+                part.name,
+                owner.__annotations__.get(part.name, ""),
                 owner.__dataclass_params__.kw_only,
             )
             made._field_type = dataclasses._FIELD  # type: ignore[attr-defined]  # the mark of an ordinary field
-            found[one.name] = made
+            found[part.name] = made
         return found
 
 

@@ -12,7 +12,9 @@ def misfits(schema: Mapping[str, object], value: object, what: str) -> list[str]
     from jsonschema import Draft202012Validator  # 50 ms, which few flows pay
 
     found = Draft202012Validator(dict(schema)).iter_errors(value)
-    return [f"{'.'.join(map(str, one.absolute_path)) or what}: {one.message}" for one in found]
+    return [
+        f"{'.'.join(map(str, error.absolute_path)) or what}: {error.message}" for error in found
+    ]
 
 
 def expect_fit(schema: Mapping[str, object], value: object) -> None:

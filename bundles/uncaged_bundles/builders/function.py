@@ -55,17 +55,17 @@ def locate(function: object, what: str, parameters: Sequence[str]) -> FunctionLo
     )
 
 
-def _check_parameters(function: FunctionType, head: str, wanted: Sequence[str]) -> None:
+def _check_parameters(function: FunctionType, head: str, required: Sequence[str]) -> None:
     parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
         if parameter.default is not parameter.empty:
             raise BundleError(
-                f"{head} has a default for {parameter.name!r}; it takes exactly ({', '.join(wanted)})"
+                f"{head} has a default for {parameter.name!r}; it takes exactly ({', '.join(required)})"
             )
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if len(parameters) != len(wanted) or any(
+    if len(parameters) != len(required) or any(
         parameter.kind not in positional for parameter in parameters
     ):
         raise BundleError(
-            f"{head} takes {inspect.signature(function)}; it must take exactly ({', '.join(wanted)})"
+            f"{head} takes {inspect.signature(function)}; it must take exactly ({', '.join(required)})"
         )

@@ -194,8 +194,8 @@ class RegistryDraft:
         before = [row for row in self._contents.rows if row.end <= start]
         after = [row.moved(by) for row in self._contents.rows if row.start >= end]
         top = {
-            name: (one[0] + by * (one[0] >= end), one[1] + by * (one[1] >= end))
-            for name, one in self._contents.top.items()
+            name: (first + by * (first >= end), last + by * (last >= end))
+            for name, (first, last) in self._contents.top.items()
         }
         self._contents = replace(self._contents, rows=(*before, *rows, *after), top=top)
 

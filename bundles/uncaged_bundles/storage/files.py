@@ -112,19 +112,19 @@ class NewFiles:
         replaced.
         """
         _flush(self._files)
-        for one in self._files:
-            one.publish()
+        for file in self._files:
+            file.publish()
             self._named += 1
-        for directory in {one.path.parent for one in self._files}:
+        for directory in {file.path.parent for file in self._files}:
             sync_directory(directory)
 
     def close(self) -> None:
         """Remove the files that were not published."""
-        for one in self._files:
-            os.close(one.handle)
-        for one in self._files[self._named :]:
+        for file in self._files:
+            os.close(file.handle)
+        for file in self._files[self._named :]:
             with suppress(OSError):
-                one.temporary.unlink(missing_ok=True)
+                file.temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -256,20 +256,20 @@ def _flush(files: Sequence[NewFile]) -> None:
     call.
     """
     if len(files) <= _ONE_BY_ONE or not _syncfs_reports():
-        for one in files:
+        for file in files:
             try:
-                os.fsync(one.handle)
+                os.fsync(file.handle)
             except OSError as exc:
-                raise _cannot_write(one.path, exc) from exc
+                raise _cannot_write(file.path, exc) from exc
         return
     import ctypes  # 5 ms, for housekeeping alone
 
     library = ctypes.CDLL(None, use_errno=True)
     # the first of each file system: errors are reported to a file that was open when they happened
-    for one in {os.fstat(one.handle).st_dev: one for one in reversed(files)}.values():
-        if library.syncfs(one.handle):
+    for file in {os.fstat(file.handle).st_dev: file for file in reversed(files)}.values():
+        if library.syncfs(file.handle):
             code = ctypes.get_errno()
-            raise _cannot_write(one.path.parent, OSError(code, os.strerror(code)))
+            raise _cannot_write(file.path.parent, OSError(code, os.strerror(code)))
 
 
 def _syncfs_reports() -> bool:

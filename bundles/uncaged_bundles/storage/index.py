@@ -150,8 +150,8 @@ class Index:
         Raises:
             IndexMismatch: see rules 3 and 4.
         """
-        wanted = f"{section}/{key}".encode("utf-8", "surrogatepass")
-        place = self._place_of(wanted)
+        target = f"{section}/{key}".encode("utf-8", "surrogatepass")
+        place = self._place_of(target)
         row = (
             _row_of(self._line_at(place).decode("utf-8", "replace").rstrip("\n"))
             if place < self._end
@@ -181,8 +181,8 @@ class Index:
             IndexMismatch: see rule 4.
         """
         data = self._whole()
-        wanted = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
-        start, end = (self._place_of(name) - self._offset for name in (wanted, wanted + b"\x7f"))
+        target = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
+        start, end = (self._place_of(name) - self._offset for name in (target, target + b"\x7f"))
         return [_row_of(line) for line in data[start:end].decode().split("\n")[:-1]]
 
     def _whole(self) -> bytes:
@@ -191,8 +191,8 @@ class Index:
             raise IndexMismatch
         return data
 
-    def _place_of(self, wanted: bytes) -> int:
-        """Return the place of the first row whose name is not before *wanted*; by bisecting the
+    def _place_of(self, target: bytes) -> int:
+        """Return the place of the first row whose name is not before *target*; by bisecting the
         bytes, since rows differ in length.
         """
         low, high = self._offset, self._end
@@ -203,7 +203,7 @@ class Index:
                 high = middle
                 continue
             line = self._line_at(start)
-            if line.partition(b"\t")[0] < wanted:
+            if line.partition(b"\t")[0] < target:
                 low = start + len(line)
             else:
                 high = start

@@ -21,18 +21,18 @@ from .files import read_range
 CHILD = ">"
 TAKEN_UP = "+"
 _TAIL_BYTES = 4096
-_WITNESS_BYTES = 64
+_PRECEDING_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderPlace:
     """A place in the log up to which a reader knows it.
 
-    witness: the bytes before it. A log that was removed, cut or replaced has other bytes there.
+    preceding: the bytes before it. A log that was removed, cut or replaced has other bytes there.
     """
 
     offset: int
-    witness: bytes
+    preceding: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class OrderTail:
     place: OrderPlace
 
 
-START = OrderPlace(offset=0, witness=b"")
+START = OrderPlace(offset=0, preceding=b"")
 
 
 def append(path: Path, text: str) -> None:
@@ -71,15 +71,15 @@ def append(path: Path, text: str) -> None:
 
 def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
     """Return the log after *place*; None if it is another log."""
-    data = _read(path, place.offset - len(place.witness))
-    if not data.startswith(place.witness):
+    data = _read(path, place.offset - len(place.preceding))
+    if not data.startswith(place.preceding):
         return None
     end = data.rfind(b"\n") + 1
-    if end <= len(place.witness):
+    if end <= len(place.preceding):
         return OrderTail(started=(), taken_up=(), place=place)
     started: dict[ThreadId, None] = {}
     taken_up: dict[tuple[BundleHash, ThreadId], None] = {}
-    for text in data[len(place.witness) : end].decode("ascii", "replace").split("\n"):
+    for text in data[len(place.preceding) : end].decode("ascii", "replace").split("\n"):
         if is_thread_id(thread := text.removeprefix(CHILD)):
             started[ThreadId(thread)] = None
         elif text.startswith(TAKEN_UP):
@@ -87,11 +87,11 @@ def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
             if is_bundle_hash(hash) and is_thread_id(thread):
                 taken_up.pop((BundleHash(hash), ThreadId(thread)), None)
                 taken_up[BundleHash(hash), ThreadId(thread)] = None
-    offset = place.offset - len(place.witness) + end
+    offset = place.offset - len(place.preceding) + end
     return OrderTail(
         started=tuple(started),
         taken_up=tuple(taken_up),
-        place=OrderPlace(offset=offset, witness=data[max(0, end - _WITNESS_BYTES) : end]),
+        place=OrderPlace(offset=offset, preceding=data[max(0, end - _PRECEDING_BYTES) : end]),
     )
 
 

@@ -367,14 +367,14 @@ def _former(flow: Flow, hash: BundleHash | None) -> Version:
         if not flow.history:
             raise RefusedError(f"{flow.name!r} has no former version to go back to")
         return flow.history[0]
-    wanted = parse_bundle_hash(hash)
-    if wanted == flow.hash:
-        raise RefusedError(f"{wanted} is the head of {flow.name!r} already")
+    target = parse_bundle_hash(hash)
+    if target == flow.hash:
+        raise RefusedError(f"{target} is the head of {flow.name!r} already")
     for version in flow.history:
-        if version.hash == wanted:
+        if version.hash == target:
             return version
     known = ", ".join(version.hash for version in flow.history) or "nothing"
-    raise NotFoundError(f"{wanted} is not in the history of {flow.name!r}, which holds {known}")
+    raise NotFoundError(f"{target} is not in the history of {flow.name!r}, which holds {known}")
 
 
 def _put_grant(draft: RegistryDraft, bundle: Bundle) -> None:

@@ -341,7 +341,7 @@ class Store:
         places, children = self.start_order(), order.children(self._order_path)
         latest = max(
             self.find_threads(),
-            key=lambda one: (one[1] not in children, places.get(one[1], -1), one[1]),
+            key=lambda thread: (thread[1] not in children, places.get(thread[1], -1), thread[1]),
             default=None,
         )
         if latest is None:

@@ -149,9 +149,11 @@ def noted(store: Store) -> Noted | None:
 
     def work(connection: sqlite3.Connection) -> Noted | None:
         known = connection.execute("SELECT place, witness FROM log").fetchone()
-        place = None if known is None else OrderPlace(offset=known[0], witness=known[1])
+        place = None if known is None else OrderPlace(offset=known[0], preceding=known[1])
         tail = (
-            None if place is None or place.offset < len(place.witness) else store.noted_since(place)
+            None
+            if place is None or place.offset < len(place.preceding)
+            else store.noted_since(place)
         )
         if place is None or tail is None:
             return None
@@ -186,7 +188,7 @@ def found(
         with _written(connection):
             connection.execute("DELETE FROM log")
             connection.execute("DELETE FROM taken_up")
-            connection.execute("INSERT INTO log VALUES (?, ?)", (place.offset, place.witness))
+            connection.execute("INSERT INTO log VALUES (?, ?)", (place.offset, place.preceding))
             connection.executemany(
                 "INSERT INTO taken_up VALUES (?, ?, ?)", [(*one, place.offset) for one in locked]
             )
@@ -295,7 +297,7 @@ def _advance(connection: sqlite3.Connection, place: OrderPlace, tail: OrderTail)
     with _written(connection):
         moved = connection.execute(
             "UPDATE log SET place = ?, witness = ? WHERE place = ? AND witness = ?",
-            (tail.place.offset, tail.place.witness, place.offset, place.witness),
+            (tail.place.offset, tail.place.preceding, place.offset, place.preceding),
         )
         if moved.rowcount != 1:
             return

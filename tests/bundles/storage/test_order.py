@@ -88,7 +88,7 @@ def test_a_missing_log_is_an_empty_one(log: Path) -> None:
     tail = order.read_since(log, START)
     assert tail is not None
     assert tail.place == START
-    assert order.read_since(log, OrderPlace(offset=9, witness=b"x" * 9)) is None
+    assert order.read_since(log, OrderPlace(offset=9, preceding=b"x" * 9)) is None
     assert order.start_order(log) == {}
     assert list(order.last_started(log)) == []
 

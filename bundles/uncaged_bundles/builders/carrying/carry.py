@@ -229,10 +229,10 @@ class Carrier:
                 raise BundleError(
                     f"{place}: the module {name!r} is not loaded, so nothing can be carried from it"
                 )
-            mine = {start.partition(".")[0] for start in self._starts}
+            authored = {start.partition(".")[0] for start in self._starts}
             if (
                 is_installed(getattr(module, "__file__", None) or "")
-                and name.partition(".")[0] not in mine | _OURS
+                and name.partition(".")[0] not in authored | _OURS
             ):
                 raise BundleError(
                     f"{place}: {name!r} is an installed package, not part of your code; a bundle cannot carry it"
