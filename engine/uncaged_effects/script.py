@@ -1,12 +1,12 @@
-"""The script effect runs a script of the operating system in a sandbox that holds exactly what the
+"""The effect `script`: a script of the operating system in a sandbox that has exactly what the
 policy names.
 
 ``{"script": {"language": "bash" | "python" | "powershell", "body": text, "arguments": […]?,
-"parameters": {…}?, "timeout_s": number?,
-"repeat": true?}}`` answers ``{"success", "stdout", "stderr", "exitCode", "durationMs", "truncated",
-"timedOut"}``, and ``refused``, some sentences, when something of this machine was hidden from it;
-it is no success then, unless the policy tolerates that. Parameters travel as arguments and as
-variables (``PARAM_NAME``), never inside the text.
+"parameters": {…}?, "timeout_s": number?, "repeat": true?}}`` answers ``{"success", "stdout",
+"stderr", "exitCode", "durationMs", "truncated", "timedOut"}``, and ``refused``, a list of
+sentences, if something of this machine was hidden from it. The script has no success then, unless
+the policy tolerates it. Arguments, and parameters as variables ``PARAM_NAME``, are passed beside
+the text, never inside it.
 """
 
 from __future__ import annotations
@@ -47,10 +47,18 @@ from uncaged_engine.services.sandbox import (
 
 from .scripting.checks import check_text
 from .scripting.network import Network, opened
-from .scripting.places import check_inside, settle
+from .scripting.paths import check_inside, resolve_paths
 from .scripting.programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .scripting.refusals import ReportedRefusal, reported_refusals
-from .scripting.wish import ScriptBody, Wish, declared, environment_of, output_bytes, whole, wish_of
+from .scripting.spec import (
+    ScriptBody,
+    ScriptSpec,
+    declared,
+    environment_of,
+    output_bytes,
+    spec_of,
+    whole,
+)
 
 SUFFIXES = {"bash": "sh", "python": "py", "powershell": "ps1"}
 FLAGS = {
@@ -77,8 +85,8 @@ class ScriptHandler(Handler):
     limits = ScriptLimits
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
-        """What can change nothing may run again: it writes nowhere and reaches nobody, or its
-        author says so.
+        """Return ``repeat`` for a script without write paths and network, or with ``repeat`` in its
+        body.
         """
         limits = bundle.descriptor.policy.limits.get("script", {})
         declared_safe = isinstance(body, Mapping) and body.get("repeat") is True
@@ -86,15 +94,15 @@ class ScriptHandler(Handler):
         return "repeat" if declared_safe or harmless else "ask"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("script", ScriptBody, body)
-        if isinstance(asked, Failure):
-            return asked
+        options = read_body("script", ScriptBody, body)
+        if isinstance(options, Failure):
+            return options
         limits = ScriptLimits.of(context.bundle.descriptor.policy.limits.get("script", {}))
-        run: Run | None = None
+        run: ScriptRun | None = None
         try:
-            wish = wish_of(asked, limits)
-            check_text(wish.language, wish.body, limits)
-            run = Run(wish, limits, context)
+            spec = spec_of(options, limits)
+            check_text(spec.language, spec.body, limits)
+            run = ScriptRun(spec, limits, context)
             return run.perform()
         except ValueError as exc:
             return Failure.of("effect", f"script: {exc}")
@@ -109,22 +117,22 @@ class ScriptHandler(Handler):
         except OSError as exc:
             if run is not None and run.has_started:
                 raise
-            # a write says not where it failed
+            # the error of a write has no path
             why = os_problem(exc, context.store.work if run is None else run.private)
             raise EnvironmentLacks(
                 f"the script was not started: {why}", remedy="correct that", begun=False
             ) from exc
 
 
-class Run:
-    """One run of one script. has_started: whether the script itself may have done something.
-    private: where its text is written.
+class ScriptRun:
+    """One run of a script. has_started: whether the script may have done something. private: the
+    directory of its text.
     """
 
-    def __init__(self, wish: Wish, limits: ScriptLimits, context: EffectContext) -> None:
+    def __init__(self, spec: ScriptSpec, limits: ScriptLimits, context: EffectContext) -> None:
         self.has_started = False
         self.private = context.store.work
-        self._wish = wish
+        self._spec = spec
         self._limits = limits
         self._context = context
         self._path = context.environment.get("PATH") or DEFAULT_PATH
@@ -137,21 +145,21 @@ class Run:
     def perform(self) -> Outcome:
         """Prepare and run the script; return its outcome."""
         context, limits = self._context, self._limits
-        interpreter = find_interpreter_of(self._wish.language, self._path)
+        interpreter = find_interpreter_of(self._spec.language, self._path)
         executables = (interpreter, *self._programs())
-        places = self._places()
+        granted = self._granted_paths()
         parameters, known = self._resolved_secrets()
         with self._private_directory() as private, ExitStack() as stack:
             self.private = private
-            user = user_for(places, private)
+            user = user_for(granted, private)
             script = self._write_script(private)
-            stack.enter_context(temporary_owner(places.writable, user, context.store.lent))
+            stack.enter_context(temporary_owner(granted.writable, user, context.store.lent))
             network = stack.enter_context(opened(limits, self._mechanism))
             result = run_script(
-                [str(interpreter), *FLAGS[self._wish.language], str(script), *self._wish.arguments],
-                self._bounds(places, executables, (script, *self._beside(interpreter)), network),
+                [str(interpreter), *FLAGS[self._spec.language], str(script), *self._spec.arguments],
+                self._bounds(granted, executables, (script, *self._beside(interpreter)), network),
                 mechanism=self._mechanism,
-                cwd=self._start_directory(places, user),
+                cwd=self._start_directory(granted, user),
                 environment={
                     **self._environment(executables),
                     **network.variables,
@@ -177,14 +185,14 @@ class Run:
                 yield find_binary(name, self._path)
 
     def _write_script(self, private: Path) -> Path:
-        script = private / f"script.{SUFFIXES[self._wish.language]}"
-        script.write_text(self._wish.body, "utf-8")
+        script = private / f"script.{SUFFIXES[self._spec.language]}"
+        script.write_text(self._spec.body, "utf-8")
         script.chmod(0o444)
         return script
 
     def _bounds(
         self,
-        places: GrantedPaths,
+        granted: GrantedPaths,
         executables: tuple[Path, ...],
         read: tuple[Path, ...],
         network: Network,
@@ -192,22 +200,22 @@ class Run:
         """Return the bounds of the run; the store is hidden from it."""
         root = self._context.store.root
         return ScriptBounds(
-            read=(*places.read, *read),
-            write=places.write,
+            read=(*granted.read, *read),
+            write=granted.write,
             hidden=tuple({root, Path(os.path.realpath(root))}),
             executables=(*executables, *twins_of(executables)),
             shell=find_shell(executables),
-            identities=places.identities,
+            identities=granted.identities,
             network=network.shared,
-            timeout_s=self._wish.timeout_s,
+            timeout_s=self._spec.timeout_s,
             output_bytes=output_bytes(self._limits),
             **self._sizes(),
         )
 
-    def _start_directory(self, places: GrantedPaths, user: ScratchUser) -> Path | None:
+    def _start_directory(self, granted: GrantedPaths, user: ScratchUser) -> Path | None:
         """Return the caller's directory if the script may enter it; None: the private one."""
         here = self._context.directory
-        may_start = here in places.read or (places.covers(here) and may_enter(here, user))
+        may_start = here in granted.read or (granted.covers(here) and may_enter(here, user))
         return here if may_start else None
 
     def _note(self, result: ScriptResult) -> None:
@@ -227,50 +235,50 @@ class Run:
 
     def _is_cmdlet(self, name: str) -> bool:
         return (
-            self._wish.language == "powershell"
+            self._spec.language == "powershell"
             and "-" in name
             and shutil.which(name, path=self._path) is None
         )
 
-    def _places(self) -> GrantedPaths:
-        """The policy's paths; the person's own path parameters must lie inside them."""
+    def _granted_paths(self) -> GrantedPaths:
+        """Return the granted paths; path parameters must lie inside them."""
         context = self._context
         start = cast("Mapping[str, Mapping[str, object]]", context.start["parameters"])
-        given = start.get("params", {})
+        params = start.get("params", {})
         environment = context.config.for_agents(context.environment)
         written = WrittenDirectories(context.store.written)
-        places = settle(
+        granted = resolve_paths(
             self._limits.read,
             self._limits.write,
-            given=given,
+            params=params,
             environment=environment,
             directory=context.directory,
             written=written.known(),
         )
         properties = context.bundle.descriptor.parameters.get("properties", {})
         paths = {
-            name: given[name]
+            name: params[name]
             for name, part in (properties.items() if isinstance(properties, Mapping) else ())
             if isinstance(part, Mapping)
             and part.get("format") == "path"
-            and isinstance(given.get(name), str)
+            and isinstance(params.get(name), str)
         }
-        handed_over = {
+        passed = {
             name: str(path)
             for name, path in paths.items()
-            if self._wish.parameters.get(name) == path
+            if self._spec.parameters.get(name) == path
         }
-        check_inside(places, handed_over)
-        first = {one.entry: one.record() for one in places.paths if one.identity is not None}
-        check_unchanged(places.paths, context.remember_paths(first))
-        written.note(path for path in places.write if path.is_dir())
-        return places
+        check_inside(granted, passed)
+        first = {path.entry: path.record() for path in granted.paths if path.identity is not None}
+        check_unchanged(granted.paths, context.remember_paths(first))
+        written.note(path for path in granted.write if path.is_dir())
+        return granted
 
     def _resolved_secrets(self) -> tuple[Mapping[str, object], dict[str, str]]:
-        """Parameters with their secrets put in, if the policy binds each to all commands that could
-        read it.
+        """Return the parameters with their secrets, each bound to all commands that could read it,
+        and the secrets' values.
         """
-        for name, value in self._wish.parameters.items():
+        for name, value in self._spec.parameters.items():
             if not (isinstance(value, str) and value.startswith(secrets.PREFIX)):
                 continue
             secret = value.removeprefix(secrets.PREFIX)
@@ -285,13 +293,13 @@ class Run:
                     f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}"
                 )
         resolved, known = secrets.resolve(
-            dict(self._wish.parameters), self._context.config, self._context.environment
+            dict(self._spec.parameters), self._context.config, self._context.environment
         )
         return cast("Mapping[str, object]", resolved), known
 
     @contextmanager
     def _private_directory(self) -> Iterator[Path]:
-        """A directory for the script's text, gone afterwards."""
+        """Yield a directory for the script's text and remove it afterwards."""
         private = private_directory()
         private.chmod(0o711)
         try:
@@ -300,10 +308,10 @@ class Run:
             shutil.rmtree(private, ignore_errors=True)
 
     def _beside(self, interpreter: Path) -> tuple[Path, ...]:
-        """PowerShell's own files stand around its program."""
+        """Return the directory of PowerShell's own files, which are beside its program."""
         return (
             (Path(os.path.realpath(interpreter)).parent,)
-            if self._wish.language == "powershell"
+            if self._spec.language == "powershell"
             else ()
         )
 
@@ -315,8 +323,8 @@ class Run:
         return {name: size for name, size in sizes.items() if size is not None}
 
     def _environment(self, executables: tuple[Path, ...]) -> dict[str, str]:
-        """Where its commands are, a language, and the variables of the caller that the policy
-        names.
+        """Return PATH with the directories of the commands, LANG, and the caller's variables that
+        the policy names.
         """
         allowed = self._context.config.for_agents(self._context.environment)
         chosen = {name: allowed[name] for name in self._limits.environment if name in allowed}
@@ -330,14 +338,14 @@ class Run:
 
     @staticmethod
     def _answer(
-        result: ScriptResult, script: Path, found: Sequence[ReportedRefusal]
+        result: ScriptResult, script: Path, refusals: Sequence[ReportedRefusal]
     ) -> dict[str, object]:
         texts = (stream.decode("utf-8", "replace") for stream in (result.stdout, result.stderr))
-        # where it lay says nothing to anybody
+        # the script's temporary path has no meaning outside
         stdout, stderr = (text.replace(str(script), script.name) for text in texts)
         ended_well = result.exit_code == 0 and not result.timed_out
         answer: dict[str, object] = {
-            "success": ended_well and not any(finding.counted for finding in found),
+            "success": ended_well and not any(refusal.counted for refusal in refusals),
             "stdout": stdout,
             "stderr": stderr,
             "exitCode": result.exit_code,
@@ -347,7 +355,7 @@ class Run:
         }
         refused = list(
             dict.fromkeys(
-                finding.sentence for finding in found if finding.counted or not ended_well
+                refusal.sentence for refusal in refusals if refusal.counted or not ended_well
             )
         )
         return {**answer, "refused": refused} if refused else answer

@@ -32,7 +32,7 @@ def keys_of(kind: str) -> frozenset[str]:
     places = {
         "http": "uncaged_effects.web.request",
         "role": "uncaged_agents.turns.request",
-        "script": "uncaged_effects.scripting.wish",
+        "script": "uncaged_effects.scripting.spec",
     }
     module = import_module(places.get(kind, f"uncaged_effects.{kind}"))
     return frozenset(shape_of(getattr(module, f"{kind.capitalize()}Body")).checks)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h11
 import pytest
 from testbed.scripting import PATH, Perform, as_user, bundle, desk_for, refusal, told
 from testbed.webserver import Seen, serving, text
@@ -461,10 +462,10 @@ from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
 from uncaged_engine.sandbox.ownership import temporary_owner, user_for
 from uncaged_effects.scripting.network import opened
-from uncaged_effects.scripting.places import settle
+from uncaged_effects.scripting.paths import resolve_paths
 from types import SimpleNamespace
 place, host = Path(sys.argv[1]), sys.argv[2]
-places = settle(["$HOME/data"], ["mine/out"], given={}, environment={"HOME": str(place)}, directory=place, written={})
+places = resolve_paths(["$HOME/data"], ["mine/out"], params={}, environment={"HOME": str(place)}, directory=place, written={})
 user = user_for(places, place / "mine")
 mechanism = choose("bubblewrap")
 limits = SimpleNamespace(host_network=False, hosts=(host,), private=True)
@@ -493,10 +494,13 @@ def open_place() -> Iterator[Path]:
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
-    """As nobody, with the system's own Python: paths, writing, and the way into the script's
-    network need no privilege.
+    """The user nobody with the system's own Python needs no privilege for paths, writing, and the
+    way into the script's network.
     """
     paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
+    # the only dependency that the proxy has
+    shutil.copytree(Path(h11.__file__).parent, open_place / "lib" / "h11")
+    paths.append(str(open_place / "lib"))
     with serving(page) as server:
         host = f"127.0.0.1:{server.port}"
         words = [

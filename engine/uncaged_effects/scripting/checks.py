@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_engine.services.sandbox import Refused
 
-from .wish import declared
+from .spec import declared
 
 if TYPE_CHECKING:
     from uncaged_bundles.limits import ScriptLimits

@@ -15,7 +15,7 @@ from uncaged_engine.services.sandbox import (
     Refusal,
 )
 
-from .wish import declared
+from .spec import declared
 
 if TYPE_CHECKING:
     from uncaged_bundles.limits import ScriptLimits

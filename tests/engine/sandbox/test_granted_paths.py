@@ -125,12 +125,12 @@ import json, sys
 from pathlib import Path
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import ScriptBounds, run_script
-from uncaged_effects.scripting.places import settle
+from uncaged_effects.scripting.paths import resolve_paths
 from uncaged_engine.sandbox.granted_paths import WrittenDirectories, check_unchanged
 place, mechanism, swap, use = Path(sys.argv[1]), choose(sys.argv[2]), sys.argv[3], sys.argv[4]
 written = WrittenDirectories(place / "written.jsonl")
 def run(write, body, kept):
-    places = settle([], write, given={}, environment={}, directory=place, written=written.known())
+    places = resolve_paths([], write, params={}, environment={}, directory=place, written=written.known())
     first = {one.entry: one.record() for one in places.paths}
     kept.update({**first, **kept})
     check_unchanged(places.paths, kept)

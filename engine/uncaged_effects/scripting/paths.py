@@ -1,10 +1,7 @@
-"""A script's paths are settled before it starts: variables expanded, links and ``..`` resolved,
-each inside what the policy names.
+"""Resolution of the paths in a script's policy, before it starts.
 
-A path in a policy is absolute, or relative to the caller's directory; ``~`` and ``$NAME`` are
-expanded from the caller's environment;
-``param:NAME`` stands for the path that a person gave as the parameter NAME when the thread was
-started.
+A path is absolute, or relative to the caller's directory; ``~`` and ``$NAME`` are expanded from the
+caller's environment. ``param:NAME`` is the path of the thread's parameter NAME.
 """
 
 from __future__ import annotations
@@ -21,16 +18,16 @@ from uncaged_engine.services.sandbox import (
     open_granted_paths,
 )
 
-from .wish import declared
+from .spec import declared
 
 PARAMETER = "param:"
 
 
-def settle(
+def resolve_paths(
     read: Iterable[str],
     write: Iterable[str],
     *,
-    given: Mapping[str, object],
+    params: Mapping[str, object],
     environment: Mapping[str, str],
     directory: Path,
     written: Mapping[Identity, Path],
@@ -39,7 +36,7 @@ def settle(
     exists.
 
     Args:
-        given: the thread's own parameters. directory: the caller's. written: what scripts of this
+        params: of the thread. directory: the caller's. written: directories that scripts of this
             store may write, by identity.
     Raises:
         Refused: a path cannot be resolved, or a link leads it out of a directory that scripts may
@@ -48,7 +45,7 @@ def settle(
 
     def entries(texts: Iterable[str], key: str) -> list[tuple[str, Path]]:
         paths = (
-            (text, resolve(text, key, given=given, environment=environment, directory=directory))
+            (text, resolve(text, key, params=params, environment=environment, directory=directory))
             for text in texts
         )
         return [(f"{key} {text!r}", path) for text, path in paths if path is not None]
@@ -56,29 +53,29 @@ def settle(
     own = dict(written)
     writing: list[GrantedPath] = []
     for entry in sorted(entries(write, "write"), key=lambda entry: entry[1].parts):
-        [root] = open_granted_paths([entry], own, make=True)
-        writing.append(root)
-        if root.identity is not None:
-            own[root.identity] = root.real
+        [path] = open_granted_paths([entry], own, make=True)
+        writing.append(path)
+        if path.identity is not None:
+            own[path.identity] = path.real
     reading = open_granted_paths(entries(read, "read"), own)
     return GrantedPaths(read=_names(reading), write=_names(writing), paths=(*writing, *reading))
 
 
 def _names(granted: Iterable[GrantedPath]) -> tuple[Path, ...]:
-    return tuple(dict.fromkeys(path for one in granted for path in (one.path, one.real)))
+    return tuple(dict.fromkeys(name for path in granted for name in (path.path, path.real)))
 
 
 def resolve(
     text: str,
     key: str,
     *,
-    given: Mapping[str, object],
+    params: Mapping[str, object],
     environment: Mapping[str, str],
     directory: Path,
 ) -> Path | None:
-    """The path that one entry of a policy means; None for a parameter that nobody gave."""
+    """Return the path of one entry of a policy; None for a parameter without a value."""
     if text.startswith(PARAMETER):
-        value = given.get(text.removeprefix(PARAMETER))
+        value = params.get(text.removeprefix(PARAMETER))
         if value is None:
             return None
         if not isinstance(value, str):
@@ -92,14 +89,12 @@ def resolve(
         raise Refused(f"the policy's {key} names {text!r}: {exc}") from exc
 
 
-def check_inside(places: GrantedPaths, named: Mapping[str, str]) -> None:
-    """Refuse a path parameter that leads out of what the policy allows; *named*: absolute paths by
-    parameter.
-    """
+def check_inside(granted: GrantedPaths, named: Mapping[str, str]) -> None:
+    """Refuse a path parameter outside the granted paths. named: absolute paths by parameter."""
     for name, text in named.items():
-        if not places.covers(Path(text)):
+        if not granted.covers(Path(text)):
             allowed = (
-                ", ".join(dict.fromkeys(str(path) for path in (*places.read, *places.write)))
+                ", ".join(dict.fromkeys(str(path) for path in (*granted.read, *granted.write)))
                 or "nothing"
             )
             raise Refused(

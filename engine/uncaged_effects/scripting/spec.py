@@ -22,7 +22,7 @@ MAX_WORD_BYTES = 128 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ScriptSpec:
     """Script with its arguments and time limit. parameters: values of the body by name."""
 
     language: str
@@ -61,33 +61,33 @@ class ScriptBody:
     repeat: bool = False
 
 
-def wish_of(asked: ScriptBody, limits: ScriptLimits) -> Wish:
+def spec_of(options: ScriptBody, limits: ScriptLimits) -> ScriptSpec:
     """Return the script of a body.
 
     Raises:
         ValueError: an argument fits no command line. Refused: the body asks for more time than the
             policy gives.
     """
-    words = tuple(spelled(value) for value in asked.arguments)
+    words = tuple(spelled(value) for value in options.arguments)
     for number, word in enumerate(words, 1):
         check_word(word, f"argument {number}")
-    return Wish(
-        language=asked.language,
-        body=asked.body,
+    return ScriptSpec(
+        language=options.language,
+        body=options.body,
         arguments=words,
-        parameters=dict(asked.parameters),
-        timeout_s=time_limit(asked.timeout_s, limits.timeout_s),
+        parameters=dict(options.parameters),
+        timeout_s=time_limit(options.timeout_s, limits.timeout_s),
     )
 
 
-def time_limit(asked_s: float | None, allowed_s: float | None) -> float:
-    if asked_s is None:
+def time_limit(requested_s: float | None, allowed_s: float | None) -> float:
+    if requested_s is None:
         return allowed_s or DEFAULT_TIMEOUT_S
-    if allowed_s is not None and asked_s > allowed_s:
+    if allowed_s is not None and requested_s > allowed_s:
         raise Refused(
-            f"{asked_s:g} seconds are more than the policy's {allowed_s:g}; {declared('timeout_s', asked_s)}"
+            f"{requested_s:g} seconds are more than the policy's {allowed_s:g}; {declared('timeout_s', requested_s)}"
         )
-    return float(asked_s)
+    return float(requested_s)
 
 
 def environment_of(parameters: Mapping[str, object]) -> dict[str, str]:
