@@ -66,6 +66,27 @@ def test_an_effect_is_cut_out_as_it_was_written(value: object, seq: int) -> None
     assert lines.blob_of(line) is None
 
 
+@given(
+    value=st.one_of(
+        values,
+        st.text(st.characters(), max_size=40),
+        st.text(st.sampled_from('a"\\\x00\n\x1f\x7f\u00e9\u2028\U0001f600'), max_size=40),
+    ),
+    seq=st.integers(1, 10**9),
+)
+def test_a_step_has_the_one_spelling_of_its_outcome(value: object, seq: int) -> None:
+    """The shortcut for a plain outcome writes the bytes that the encoder writes for the whole
+    record, and refuses the texts that it refuses.
+    """
+    try:
+        expected = encode({"seq": seq, "outcome": value, "timestamp": 5})[:-1].encode()
+    except UnicodeEncodeError:
+        with pytest.raises(UnicodeEncodeError):
+            lines.step(seq, {"outcome": value}, 5)
+        return
+    assert lines.step(seq, {"outcome": value}, 5) == expected
+
+
 @given(st.dictionaries(st.sampled_from(["blob", "field", "hash", "x"]), values, max_size=4))
 def test_no_outcome_is_taken_for_a_blob(fields: dict[str, object]) -> None:
     """Only our own note at the top of a record names one."""

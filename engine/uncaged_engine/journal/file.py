@@ -116,14 +116,34 @@ class JournalFile:
         power cut.
         """
         with self._lock:
-            line = self._write(body)
+            if self._fd < 0 or self._is_broken:
+                self._refuse()
+            if self._ended and not body.startswith(lines.RESUME):
+                raise JournalBusy(
+                    f"{self.path.name}: the thread has ended just now; look at it again"
+                )
+            # the digest of this handle moves on only after the whole line was written
+            line, digest = chain.seal(self._digest, body)
+            size = len(line)
+            try:
+                written = os.write(self._fd, line)
+                while written < size:
+                    # crash here, or a full disk: a torn tail, which the next owner cuts
+                    written += os.write(self._fd, line[written:])
+            except OSError as exc:
+                raise self._break("write", exc.strerror or str(exc)) from exc
+            self._digest = digest
+            self._ended = body.startswith(lines.END)
+            self.size_bytes += size
+            if line.rfind(lines.BLOB_KEY, -lines.BLOB_ROOM_BYTES) >= 0:
+                self._blob_bytes += lines.blob_bytes(line)
             if not flush:
                 return line
-            size = self._sync()
+            durable = self._sync()
         if self._has_note:
             self._clear_note()
         # outside the lock: a follower's socket must not delay another thread's pause or kill
-        self.on_flush(size)
+        self.on_flush(durable)
         return line
 
     def kept_bytes(self) -> int:
@@ -160,28 +180,6 @@ class JournalFile:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-
-    def _write(self, body: bytes) -> bytes:
-        """Seal and write one record; the lock is held."""
-        if self._fd < 0 or self._is_broken:
-            self._refuse()
-        if self._ended and not body.startswith(lines.RESUME):
-            raise JournalBusy(f"{self.path.name}: the thread has ended just now; look at it again")
-        # the digest of this handle moves on only after the whole line was written
-        line, digest = chain.seal(self._digest, body)
-        size = len(line)
-        try:
-            written = os.write(self._fd, line)
-            while written < size:
-                # crash here, or a full disk: a torn tail, which the next owner cuts
-                written += os.write(self._fd, line[written:])
-        except OSError as exc:
-            raise self._break("write", exc.strerror or str(exc)) from exc
-        self._digest = digest
-        self._ended = body.startswith(lines.END)
-        self.size_bytes += size
-        self._blob_bytes += lines.blob_bytes(line)
-        return line
 
     def _sync(self) -> int:
         """Flush what was written; the lock is held. Return how many bytes are durable now."""

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from .codec import encode
+from .codec import encode, encode_bytes
 
 FORMAT = 1
 MAX_LINE_BYTES = 1 << 20
@@ -32,6 +32,11 @@ MARK_BYTES = 4 << 10
 more of it than that.
 """
 SHOWN_BYTES = 200
+BLOB_KEY = b',"blob":{"field":'
+BLOB_ROOM_BYTES = 300
+"""How a blob note begins, and how far from a line's end at most: a line without these bytes there
+names no blob, and is not parsed for one.
+"""
 DIGESTED = frozenset(("kind", "digest", "bytes", "head"))
 """The keys of an intent that holds a digest. No effect has more than one key."""
 
@@ -81,6 +86,10 @@ def step(seq: int, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
     """Build a step. *fields*: the outcome's own keys; `role`, `outcome` or `error` first, since
     readers tell the shape from the first key.
     """
+    if len(fields) == 1 and "outcome" in fields:
+        # most steps: only the value needs an encoder, and the rest is the same for all
+        outcome = encode_bytes(fields["outcome"])
+        return b'{"seq":%d,"outcome":%b,"timestamp":%d' % (seq, outcome, timestamp_ms)
     return _open({"seq": seq, **fields, "timestamp": timestamp_ms})
 
 
@@ -146,9 +155,7 @@ def digest_of(effect: bytes) -> Mapping[str, object] | None:
 
 def blob_of(line: bytes) -> Mapping[str, object] | None:
     """Return the blob note of a sealed line, or None."""
-    # the note is at the end: most lines are not parsed for it
-    at = line.rfind(b',"blob":{"field":', -300)
-    if at < 0:
+    if line.rfind(BLOB_KEY, -BLOB_ROOM_BYTES) < 0:
         return None
     note = json.loads(line[:-1]).get("blob")
     return note if isinstance(note, dict) else None
@@ -156,8 +163,6 @@ def blob_of(line: bytes) -> Mapping[str, object] | None:
 
 def blob_bytes(line: bytes) -> int:
     """Return the size of the blob that a line names; 0 for none."""
-    if line.rfind(b',"blob":{"field":', -300) < 0:
-        return 0
     note = blob_of(line)
     return int(str(note["bytes"])) if note is not None else 0
 
