@@ -125,20 +125,20 @@ def cells(memory: Store) -> Iterator[Cells]:
 
 def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
     """Note what reaches the journal, the bundle and the handlers."""
-    write, sync, ask, perform = (
-        JournalFile._write,
-        JournalFile._sync,
+    append, flush, ask, perform = (
+        JournalFile.append,
+        JournalFile.flush,
         BundleSession.ask,
         NullHandler.perform,
     )
 
-    def writing(self: JournalFile, body: bytes) -> bytes:
-        recorder.note("write", body)
-        return write(self, body)
+    def appending(self: JournalFile, body: bytes, *, flush: bool = False) -> bytes:
+        recorder.note("append", body, flush)
+        return append(self, body, flush=flush)
 
-    def syncing(self: JournalFile) -> int:
+    def flushing(self: JournalFile) -> None:
         recorder.note("flush")
-        return sync(self)
+        flush(self)
 
     def asking(self: BundleSession, seq: int, line: bytes) -> BundleReply:
         recorder.note_and_act("ask", seq, line)
@@ -164,8 +164,8 @@ def record(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
         recorder.note_and_act("performed", outcome)
         return outcome
 
-    patch.setattr(JournalFile, "_write", writing)
-    patch.setattr(JournalFile, "_sync", syncing)
+    patch.setattr(JournalFile, "append", appending)
+    patch.setattr(JournalFile, "flush", flushing)
     patch.setattr(BundleSession, "ask", asking)
     patch.setattr(NullHandler, "perform", performing)
 
@@ -220,7 +220,7 @@ def live(
         with pytest.MonkeyPatch.context() as patch:
             record(patch, recorder)
             if not fast:
-                patch.setattr(FastLane, "_ordinary", lambda _self, _said, _steps: None)
+                patch.setattr(FastLane, "_permitted", lambda _self, _raw: None)
             word = drive(store, cells, placed, recorder, None)
             for _ in range(EPISODES):
                 recorder.note("left", word)

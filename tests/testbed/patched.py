@@ -58,7 +58,7 @@ def late_intent() -> None:
         return outcome
 
     loop._resolve = late
-    setattr(fast_lane.FastLane, "_ordinary", lambda _self, _said, _steps: None)  # noqa: B010 - the loop takes all steps
+    setattr(fast_lane.FastLane, "_permitted", lambda _self, _raw: None)  # noqa: B010 - the loop takes all steps
 
 
 def in_place() -> None:

@@ -216,20 +216,10 @@ class Cell:
         try:
             if self._end_reason:
                 self._require_open()
-            return self._send_outcome(frame, slot, seq + 1, deadline_s, on_slow)
-        finally:
-            self._lock.release()
-
-    def _send_outcome(
-        self, frame: bytes, slot: int, seq: int, deadline_s: float, on_slow: Callable[[], None]
-    ) -> BundleReply:
-        """Write the frame and read the reply, in as few system calls as possible; the clock is read
-        only if one of them has to wait.
-        """
-        try:
             # A reply that is there before its request could be taken for the answer to it.
             if self._poll(0):
                 self._fail("protocol", "it wrote without being asked")
+            # the clock is read only if a system call has to wait
             end = 0.0
             try:
                 sent = os.write(self._launched.request_fd, frame)
@@ -240,24 +230,25 @@ class Cell:
             if sent < len(frame):
                 end = time.monotonic() + deadline_s
                 self._send(frame[sent:], end)
-            if not self._poll(self._slow_ms):
+            chunk: bytes | None = None
+            if self._poll(self._slow_ms):
+                chunk = os.read(self._launched.answer_fd, CHUNK_BYTES)
+                # the usual reply is recognised by one comparison; `_parsed` is for all others
+                usual = b"%d %d effect - " % (slot, seq + 1)
+                if chunk.startswith(usual) and chunk.find(b"\n") == len(chunk) - 1:
+                    return BundleReply("effect", chunk[len(usual) : -1], seq + 1)
+                end = end or time.monotonic() + deadline_s
+            else:
                 # the flush is ours, so its time does not count towards the bundle's deadline
                 before = time.monotonic()
                 on_slow()
                 end = (end or before - self._slow_s + deadline_s) + time.monotonic() - before
-                return self._parsed(self._receive(end), _Expected("O", slot, seq))
-            chunk = os.read(self._launched.answer_fd, CHUNK_BYTES)
-            # the usual reply is recognised by one comparison; `_parsed` is for all others
-            usual = b"%d %d effect - " % (slot, seq)
-            if chunk.startswith(usual) and chunk.find(b"\n") == len(chunk) - 1:
-                return BundleReply("effect", chunk[len(usual) : -1], seq)
-            return self._parsed(
-                self._receive(end or time.monotonic() + deadline_s, chunk),
-                _Expected("O", slot, seq),
-            )
+            return self._parsed(self._receive(end, chunk), _Expected("O", slot, seq + 1))
         except BaseException:  # a late reply would be taken for that of the next request
             self._end("it was ended by an earlier error")
             raise
+        finally:
+            self._lock.release()
 
     def replay(
         self,

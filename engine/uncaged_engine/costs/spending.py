@@ -133,15 +133,16 @@ class Spending:
         """Count the usage of an effect. The void of one that a limit cancelled becomes a limit void
         with its usage so far.
         """
-        used = usage_of(outcome.fields) if isinstance(outcome, (Answer, Failure)) else None
         if (
-            used is None
+            type(outcome) is Answer
+            and "usage" not in outcome.fields
+            and "error" not in outcome.fields
             and not self._under_way
             and not self._children
-            and isinstance(outcome, Answer)
         ):
             # the usual case, without the lock: no usage, and nothing under way to forget
             return outcome
+        used = usage_of(outcome.fields) if isinstance(outcome, (Answer, Failure)) else None
         over = self._cut or (
             self.exceeded() if isinstance(outcome, Void) and outcome.word == "limit" else None
         )

@@ -44,16 +44,13 @@ class Cancel:
     """
 
     def __init__(self) -> None:
+        self.requested = False  # an attribute: it is looked at for every effect
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._actions: list[Callable[[], None]] = []
         self._is_final = False
         self._is_pausing = False
         self._stopping_for_pause = 0
-
-    @property
-    def requested(self) -> bool:
-        return self._event.is_set()
 
     @property
     def only_paused(self) -> bool:
@@ -89,6 +86,7 @@ class Cancel:
 
     def _stop(self) -> None:
         with self._lock:
+            self.requested = True  # before those who wait for the event look at it
             self._event.set()
             actions, self._actions = self._actions, []
         for action in actions:

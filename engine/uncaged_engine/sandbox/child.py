@@ -117,16 +117,23 @@ class BundleServer:
 
     def serve(self) -> None:
         # for every step
-        readline, outcome, answer_with = (
+        readline, runs, scan, advance, answer_with = (
             self._reader.readline,
-            self._outcome,
+            self._runs,
+            _scan,
+            self._advance,
             self._speaker.answer,
         )
         while frame := readline():
             letter, slot_text, seq_text, body = frame.split(b" ", 3)
             slot, seq = int(slot_text), int(seq_text)
             if letter == b"O":
-                word, answer = outcome(slot, body)
+                record = scan(body.decode(), 0)[0]
+                if "outcome" in record and "role" not in record and "error" not in record:
+                    _, run, send = runs[slot]
+                    word, answer = advance(slot, run, send, record["outcome"])
+                else:
+                    word, answer = self._outcome(slot, record)
                 answer_with(slot, seq + 1, word, answer)
             elif letter == b"S":
                 word, answer = self._start(slot, body)
@@ -174,9 +181,8 @@ class BundleServer:
             )
         return generator
 
-    def _outcome(self, slot: int, body: bytes) -> tuple[bytes, bytes]:
+    def _outcome(self, slot: int, record: dict[str, Any]) -> tuple[bytes, bytes]:
         generator, run, send = self._runs[slot]
-        record = _scan(body.decode(), 0)[0]
         error = record.get("error")
         if error is not None:
             return self._advance(slot, run, generator.throw, EffectError(error))
@@ -196,7 +202,7 @@ class BundleServer:
             frame = self._reader.readline()
             if word == b"effect":  # otherwise the run ended early, and the rest is drained
                 digest.update(mark(answer, self._mark_bytes) + b"\n")
-                word, answer = self._outcome(slot, frame.split(b" ", 3)[3])
+                word, answer = self._outcome(slot, decode(frame.split(b" ", 3)[3]))
                 seq += 1
         self._speaker.answer(slot, seq, word, answer, digest.hexdigest().encode())
 
@@ -214,11 +220,15 @@ class BundleServer:
         if type(effect) is not dict or len(effect) != 1:
             problem = f"an effect is a mapping with exactly one key, its kind; the bundle yielded {summary(effect)}"
             return self._refuse(slot, TypeError(problem))
-        body = effect.get("output")
-        if type(body) is dict and len(body) == len(_OUTPUT_KEYS) and _OUTPUT_KEYS.issuperset(body):
-            effect = {
-                "output": {"role": body["role"], "content": body["content"], "meta": body["meta"]}
-            }
+        if "output" in effect:
+            body = effect["output"]
+            if (
+                type(body) is dict
+                and len(body) == len(_OUTPUT_KEYS)
+                and _OUTPUT_KEYS.issuperset(body)
+            ):
+                parts = {"role": body["role"], "content": body["content"], "meta": body["meta"]}
+                effect = {"output": parts}
         return self._encoded(b"effect", effect, "the effect", slot)
 
     def _encoded(

@@ -460,7 +460,8 @@ class Driver:
         # before `_doing`: an observer in another thread must not pair it with an older time
         self._since_s = time.monotonic()
         self._doing = command
-        outcome = self._performing().perform(command)
+        performer = self._performer or self._performing()
+        outcome = performer.perform(command)
         self._doing = None
         return outcome
 

@@ -22,10 +22,11 @@ from ..journal import lines
 from ..journal.codec import CodecError, decode
 from ..journal.journal import Journal
 from .commands import Perform, StepProgress
-from .loop import LoopContext, limit_reached
+from .loop import LoopContext
 
 BY_LOOP = frozenset(("role", "output"))
 """Kinds that count as rounds; an output is not performed at all."""
+_ONLY_OUTCOME = {"outcome"}
 
 
 class FastLane:
@@ -46,56 +47,61 @@ class FastLane:
         self._ask = ask
         self._perform = perform
         self._clock_ms = clock_ms
+        # a bundle's policy is part of its hash, so an answer about a kind holds for good
+        self._kinds: set[str] = set()
 
     def ask(self, seq: int, line: bytes) -> StepProgress:
         """Send the outcome of step *seq*, and finish the next steps as long as they are
         ordinary.
         """
-        append, send, clock_ms = self._journal.append, self._ask, self._clock_ms
+        context, journal, perform, clock_ms = (
+            self._context,
+            self._journal,
+            self._perform,
+            self._clock_ms,
+        )
+        max_steps = context.max_steps() if context.max_rounds() else 0
         while True:
             # crash here: the fast lane's outcome on disk, not yet sent; replay sends it
-            reply = send(seq, line)
-            effect = self._ordinary(reply, seq)
+            reply = self._ask(seq, line)
+            if (
+                reply.word != "effect"
+                or seq >= max_steps
+                or context.stop_word() is not None
+                or context.overspent() is not None
+            ):
+                return StepProgress(reply, seq)
+            effect = self._permitted(reply.body)
             if effect is None:
                 return StepProgress(reply, seq)
             # one clock reading: the line and the handler must agree on the time of the intent
             intended_ms = clock_ms()
-            append(lines.intent(seq + 1, reply.body, intended_ms), flush=True)
+            journal.append(lines.intent(seq + 1, reply.body, intended_ms), flush=True)
             # crash here: the fast lane's intent is open, and whether it was performed is unknown
-            outcome = self._perform(Perform(seq + 1, *effect, 1, intended_ms))
-            if (
-                type(outcome) is not Answer
-                or len(outcome.fields) != 1
-                or "outcome" not in outcome.fields
-            ):
+            [(kind, body)] = effect.items()
+            outcome = perform(Perform(seq + 1, kind, body, 1, intended_ms))
+            if type(outcome) is not Answer or outcome.fields.keys() != _ONLY_OUTCOME:
                 return StepProgress(reply, seq, outcome)
-            body = lines.step(seq + 1, outcome.fields, clock_ms())
+            step = lines.step(seq + 1, outcome.fields, clock_ms())
             # the loop builds the line again: spilling is rare, and is decided in one place
-            if len(body) > lines.SPILL_BYTES:
+            if len(step) > lines.SPILL_BYTES:
                 return StepProgress(reply, seq, outcome)
-            seq, line = seq + 1, append(body)
+            seq, line = seq + 1, journal.append(step)
 
-    def _ordinary(self, reply: BundleReply, steps: int) -> tuple[str, object] | None:
-        """Return kind and body of an effect that may be performed at once, or None."""
-        context = self._context
-        if (
-            reply.word != "effect"
-            or context.stop_word() is not None
-            or len(reply.body) > lines.SPILL_BYTES
-        ):
+    def _permitted(self, raw: bytes) -> dict[str, object] | None:
+        """Return an effect that the policy permits and that is no round, or None."""
+        if len(raw) > lines.SPILL_BYTES:
             return None
         try:
-            effect = decode(reply.body)
+            effect = decode(raw)
         except CodecError:
             return None
         # exact types: what JSON gives is nothing else, and `isinstance` costs a call
         if type(effect) is not dict or len(effect) != 1:
             return None
-        [(kind, body)] = effect.items()
-        if (
-            kind in BY_LOOP
-            or context.refusal(kind) is not None
-            or limit_reached(context, kind, steps=steps, rounds=0) is not None
-        ):
-            return None
-        return kind, body
+        [kind] = effect
+        if kind not in self._kinds:
+            if kind in BY_LOOP or self._context.refusal(kind) is not None:
+                return None
+            self._kinds.add(kind)
+        return effect

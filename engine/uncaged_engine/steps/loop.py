@@ -41,7 +41,9 @@ class Position:
 
 
 class LoopContext(Protocol):
-    """State that the loop reads between effects, from memory, without I/O."""
+    """State that the loop reads between effects, from memory, without I/O. Refusals and the limits
+    of rounds and steps do not change while a thread is driven.
+    """
 
     def now_ms(self) -> int: ...
     def stop_word(self) -> str | None: ...

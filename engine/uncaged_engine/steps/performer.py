@@ -147,6 +147,7 @@ class Performer:
         self._journal = journal
         self._cancel = cancel
         self._spending = spending
+        self._is_timed = spending.timed
         self._progress = progress
         self._clock_ms = clock_ms
         self._handlers: dict[str, Handler] = {}
@@ -207,7 +208,7 @@ class Performer:
         self._intended_ms = command.intended_ms
         self._begun_parts.clear()  # of the last effect: its step or void has settled them
         context = self._context(command.seq, command.kind, command.attempt)
-        if self._spending.timed:
+        if self._is_timed:
             with self._spending.watch():
                 outcome = self._try(command.kind, command.body, context)
         else:
@@ -244,7 +245,7 @@ class Performer:
             return Failure.of("effect", f"{kind}: {retry}")
         tried = context.attempt - 1
         try:
-            handler = self._handler(kind)
+            handler = self._handlers.get(kind) or self._handler(kind)
         except NotFoundError as exc:
             return Void(word="environment", message=str(exc), begun=False)
         # a kill between the intent and here: nothing was begun, and the void may say so
@@ -252,7 +253,10 @@ class Performer:
             return Void(word="killed", message="killed before it was begun", begun=False)
         while True:
             try:
-                outcome = self._priced(handler.perform(bare, context))
+                outcome = handler.perform(bare, context)
+                # only usage has a price, and most effects use up nothing
+                if type(outcome) is not Answer or "usage" in outcome.fields:
+                    outcome = self._priced(outcome)
             except JournalBroken:
                 raise  # no void can be written either
             # a lack is known before the effect is begun, unless its handler says otherwise; a store
