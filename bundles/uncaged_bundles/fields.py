@@ -55,8 +55,11 @@ class Shape:
         Raises:
             ShapeError: a key is unknown, missing or has a wrong value; the message has its path.
         """
-        mapping = shapes.mapping(value, path)
-        if not mapping.keys() <= self.checks.keys():
+        # the known keys are text, so a mapping with no other needs no look at its keys
+        if type(value) is dict and value.keys() <= self.checks.keys():
+            mapping: dict[str, object] = value
+        else:
+            mapping = shapes.mapping(value, path)
             shapes.known_keys(mapping, frozenset(self.checks), path)
         for key in self.required:
             shapes.required(mapping, key, path)

@@ -161,11 +161,12 @@ def whole_between(least: int, most: int) -> Callable[[object, Path], int]:
     """Return a check that accepts whole numbers of a range, both ends included."""
 
     def check(value: object, path: Path) -> int:
-        if not least <= whole(value, path) <= most:
+        found = whole(value, path)
+        if not least <= found <= most:
             raise ShapeError(
                 path, f"must be a whole number from {least} to {most:,}, not {shown(value)}"
             )
-        return whole(value, path)
+        return found
 
     return check
 

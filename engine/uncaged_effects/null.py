@@ -38,7 +38,8 @@ MAX_TIMES = 1 << 20
 VALUE_ALONE = {"value"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# not frozen: benchmarks of the engine make one for every step
+@dataclass(slots=True, kw_only=True)
 class NullBody:
     value: object = None
     times: Annotated[int, shapes.whole_between(0, MAX_TIMES)] = 1
