@@ -239,16 +239,21 @@ class Cell:
                     return BundleReply("effect", chunk[len(usual) : -1], seq + 1)
                 end = end or time.monotonic() + deadline_s
             else:
-                # the flush is ours, so its time does not count towards the bundle's deadline
-                before = time.monotonic()
-                on_slow()
-                end = (end or before - self._slow_s + deadline_s) + time.monotonic() - before
+                end = self._extended(end, deadline_s, on_slow)
             return self._parsed(self._receive(end, chunk), _Expected("O", slot, seq + 1))
         except BaseException:  # a late reply would be taken for that of the next request
             self._end("it was ended by an earlier error")
             raise
         finally:
             self._lock.release()
+
+    def _extended(self, end: float, deadline_s: float, on_slow: Callable[[], None]) -> float:
+        """Call *on_slow*, and return the end of the bundle's time without the time of that call,
+        which is ours. end: 0 if its time began with the wait that is over now.
+        """
+        before = time.monotonic()
+        on_slow()
+        return (end or before - self._slow_s + deadline_s) + time.monotonic() - before
 
     def replay(
         self,
