@@ -251,7 +251,7 @@ def test_a_thread_that_ends_while_it_is_looked_at_is_not_taken_for_a_dead_one(
         path.write_bytes(script.end("completed", result={}).data)
         os.close(fd)
 
-    just_before(monkeypatch, lock, "held", end)
+    just_before(monkeypatch, lock, "is_held", end)
     assert summarise(store, bundle.hash, script.thread, path).status == "completed"
 
 
