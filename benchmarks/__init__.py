@@ -1,3 +1,3 @@
-"""What the engine costs, measured against baselines of the same run: `python -m benchmarks` from a
+"""Benchmarks of the engine against baselines in the same run: `python -m benchmarks` from a
 checkout prints one table.
 """

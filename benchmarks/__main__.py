@@ -1,6 +1,4 @@
-"""`python -m benchmarks [FIGURE ...] [--quick] [--json]` measures the figures and prints them as
-one table.
-"""
+"""Command line of the benchmarks: `python -m benchmarks [FIGURE ...] [--quick] [--json]`."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in mod
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns: 0 even when a reach was missed: a table is no test."""
+    """Return 0 even if a target was missed: a table is not a test."""
     options = _options(arguments)
     bench = Bench(disk=options.directory, memory=SHARED_MEMORY, quick=options.quick)
     begin = time.monotonic()

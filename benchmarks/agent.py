@@ -1,6 +1,4 @@
-"""An agent for the figures: it answers at once, or after a wait that needs no processor, always
-with a block that fits.
-"""
+"""Benchmark agent: answers at once, or after an idle wait, always with a valid block."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What the same machine needs at the same moment for the least that would do the job without an
-engine.
-"""
+"""Baselines: the minimal work without an engine, measured on the same machine at the same time."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ WINDOW_BYTES = 4096
 def bare_step_us(
     directory: Path, line: bytes, count: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Microseconds to dump a record, append it and have it on disk, in a loop of *count*.
+    """Return the microseconds to encode a record, append it and flush it, in a loop of *count*.
 
     Args:
-        clock: `time.process_time` counts the processor's time only.
+        clock: `time.process_time` counts only the time of the processor.
     """
     record = json.loads(line)
     fd = os.open(
@@ -44,7 +42,7 @@ def bare_step_us(
 
 
 def loads_us(lines: Sequence[bytes]) -> float:
-    """Microseconds to parse one of *lines*."""
+    """Return the microseconds to parse one of *lines*."""
     begin = time.perf_counter()
     for line in lines:
         json.loads(line)
@@ -52,15 +50,15 @@ def loads_us(lines: Sequence[bytes]) -> float:
 
 
 def python_s(*arguments: str) -> float:
-    """Seconds that a Python with these arguments takes from start to end."""
+    """Return the seconds of a Python process with these arguments."""
     begin = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, stdin=subprocess.DEVNULL)
     return time.perf_counter() - begin
 
 
 def pack_files_s(logs: Path) -> float:
-    """Seconds to replace the files below *logs* by compressed ones, with two flushes for each
-    batch, and nothing else.
+    """Return the seconds to replace the files below *logs* by compressed ones, with two flushes per
+    batch.
     """
     begin = time.perf_counter()
     library = ctypes.CDLL(None, use_errno=True)
@@ -82,8 +80,8 @@ def pack_files_s(logs: Path) -> float:
 
 
 def remove_files_s(logs: Path) -> float:
-    """Seconds to read the files below *logs* and unlink them, with one flush of each directory, and
-    nothing else.
+    """Return the seconds to read and remove the files below *logs*, with one flush per
+    directory.
     """
     begin = time.perf_counter()
     for directory, names in _files_below(logs):
@@ -114,7 +112,7 @@ def _bytes_of(name: str, directory: int) -> bytes:
 
 
 def read_tails_s(logs: Path) -> float:
-    """Seconds to list the journals below *logs* and read the last 4 KB of each."""
+    """Return the seconds to list the journals below *logs* and read the last 4 KB of each."""
     begin = time.perf_counter()
     for directory in os.scandir(logs):
         for entry in os.scandir(directory):
@@ -126,7 +124,7 @@ def read_tails_s(logs: Path) -> float:
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Keep this thread, and all processes that it starts meanwhile, on one CPU."""
+    """Pin this thread, and all processes that it starts meanwhile, to one CPU."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(before)})
     try:

@@ -1,4 +1,4 @@
-"""Where a figure is measured, and how often: on a real disk, in memory, in full or quickly."""
+"""Settings of a benchmark run: a directory on disk, one in memory, full or quick."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a tmpfs on every Linux; directo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """disk: a directory on a real disk. memory: one on tmpfs. quick: fewer rounds of fewer
-    steps.
+    """Settings of a run.
+
+    disk: a directory on a real disk. memory: one on tmpfs. quick: fewer rounds of fewer steps.
     """
 
     disk: Path
@@ -28,7 +29,7 @@ class Bench:
         return range(min(3, full) if self.quick else full)
 
     def scaled(self, full: int) -> int:
-        """A number of steps, threads or files."""
+        """Scale a number of steps, threads or files."""
         return max(1, full // 5) if self.quick else full
 
     @contextmanager
@@ -51,14 +52,14 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One thing that is measured; it may fill several rows."""
+    """One measured figure; it may have several rows."""
 
     name: str
     measure: Callable[[Bench], Sequence[Row]]
 
 
 def filesystem_of(path: Path) -> str:
-    """The type of the file system that holds *path*, as the kernel names it."""
+    """Return the type of the file system of *path*."""
     best, kind = "", "unknown"
     for line in Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines():
         fields = line.split(" ")

@@ -1,6 +1,4 @@
-"""What a model's client pays for reaching a flow through the Model Context Protocol instead of the
-library.
-"""
+"""Cost of a tool call over the Model Context Protocol, against the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs to hold a new version against all that the old one did."""
+"""Cost of replaying past threads against a new version."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(bench: Bench) -> Sequence[Row]:
 
 
 def _reading(laboratory: Laboratory, bundle: BundleHash) -> tuple[float, float]:
-    """Seconds to read the journals of a bundle; the same with every line parsed."""
+    """Return the seconds to read the journals of a bundle; the same with every line parsed."""
     directory = laboratory.engine.store.logs / bundle
     begin = time.perf_counter()
     texts = [path.read_bytes() for path in directory.iterdir()]

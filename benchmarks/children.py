@@ -1,6 +1,4 @@
-"""What a hundred child threads cost in processes: one worker for each bundle, whatever the limit of
-how many run at once.
-"""
+"""Worker processes of a hundred child threads, at each limit of parallel children."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ PARENT = """\
 
 
 def children(bench: Bench) -> Sequence[Row]:
-    """A flow that starts a hundred others at once, at each limit; counted are the workers that
-    lived for them, and who finished.
-    """
+    """Count the workers of a flow with a hundred children, and the children that finished."""
     with bench.laboratory() as laboratory:
         child = laboratory.add("child", flows.source("child", CHILD))
         laboratory.add(
@@ -57,7 +53,7 @@ def children(bench: Bench) -> Sequence[Row]:
 
 
 def _workers(laboratory: Laboratory, child: BundleHash, limit: int) -> int:
-    """How many workers the children had, one after the other or at once, while their parent ran."""
+    """Return the number of workers of the children while their parent ran."""
     thread = laboratory.start("parent", limit)
     path, seen = laboratory.path(thread), set[int]()
     end = time.monotonic() + PATIENCE_S

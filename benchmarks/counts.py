@@ -1,4 +1,4 @@
-"""What does not depend on the machine: flushes and bytes of a step."""
+"""Counts that do not depend on the machine: flushes and bytes of a step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EARLY_STEP, LATE_STEP = 10, 5000
 
 
 def flushes(bench: Bench) -> Sequence[Row]:
-    """Every call that brings something to disk, of the worker and its sandbox, seen by strace."""
+    """Count the flushes of the worker and its sandbox, by strace."""
     title = "flushes per step after creation"
     if shutil.which("strace") is None:
         return (
@@ -63,7 +63,7 @@ def flushes(bench: Bench) -> Sequence[Row]:
 
 
 def shared(bench: Bench) -> Sequence[Row]:
-    """The same for threads that run side by side in one worker and wait for one sandbox process."""
+    """Count the same for parallel threads of one worker and one sandbox process."""
     steps = THREADS * STEPS_EACH
     title = f"flushes per step, {THREADS} threads, {steps:,} steps"
     if shutil.which("strace") is None:
@@ -90,7 +90,7 @@ def shared(bench: Bench) -> Sequence[Row]:
 
 
 def sizes(bench: Bench) -> Sequence[Row]:
-    """What a step adds to the journal besides its effect and its outcome."""
+    """Count the bytes that a step adds to the journal besides its effect and its outcome."""
     with bench.laboratory(in_memory=True) as laboratory:
         laboratory.add("steps", flows.source("steps", flows.STEPS))
         journal = laboratory.run("steps", LATE_STEP).read_bytes()
@@ -157,7 +157,7 @@ def _calls(log: Path) -> int:
 
 
 def _added_bytes(journal: bytes, seq: int) -> int:
-    """The bytes of a step's lines without its effect and its outcome."""
+    """Return the bytes of a step's lines without its effect and its outcome."""
     found = [line + b"\n" for line in journal.split(b"\n") if line.startswith(b'{"seq":%d,' % seq)]
     intent = next(line for line in found if lines.shape_of(line)[0] == "intent")
     step = next(line for line in found if lines.shape_of(line)[0] == "step")

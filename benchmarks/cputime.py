@@ -1,4 +1,4 @@
-"""How much processor time a step took, whoever else used the processor meanwhile."""
+"""Processor time of a step, independent of other processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROCESS_CLOCK = 2  # of Linux's clock ids that are made of a process id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """How long the journal was, and what its processes had used up by then."""
+    """The length of a journal and the processor time of its processes at one moment."""
 
     journal_bytes: int
     cpu_ns: int
@@ -24,21 +24,22 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Samples of one thread's run, in order; ends: where in the journal each step's line ends, step
-    1 first.
+    """Samples of one run of a thread, in order.
+
+    ends: the end of each step's line in the journal, step 1 first.
     """
 
     samples: Sequence[Sample]
     ends: Sequence[int]
 
     def per_step_us(self, after: int, until: int) -> float:
-        """Microseconds of processor time for a step, on average from step *after* to step
+        """Return the mean microseconds of processor time per step, from step *after* to step
         *until*.
         """
         return (self._at(until) - self._at(after)) / 1000 / (until - after)
 
     def _at(self, step: int) -> float:
-        """Nanoseconds used when *step* was written, between the samples around it."""
+        """Return the nanoseconds used when *step* was written, interpolated between samples."""
         position = self.ends[step - 1]
         sizes = [sample.journal_bytes for sample in self.samples]
         index = min(max(1, bisect_left(sizes, position)), len(sizes) - 1)
@@ -54,17 +55,17 @@ def take_sample(journal: Path, pids: Sequence[int]) -> Sample:
 
 
 def used_ns(pid: int) -> int:
-    """The processor time of a process, its ended threads included."""
+    """Return the processor time of a process, its ended threads included."""
     return time.clock_gettime_ns(~pid << 3 | _PROCESS_CLOCK)
 
 
 def family(pid: int) -> list[int]:
-    """A process and all below it."""
+    """Return a process and its descendants."""
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
 def ends_of_steps(journal: Path) -> list[int]:
-    """Where the line of each finished step ends."""
+    """Return the end of the line of each finished step."""
     ends = []
     position = 0
     with journal.open("rb") as file:

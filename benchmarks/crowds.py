@@ -25,8 +25,8 @@ POLL_S = 0.05
 
 
 def crowd(bench: Bench) -> Sequence[Row]:
-    """Threads that wake up, take a step and sleep again, as many steps a second whether they are
-    few or many.
+    """Measure threads that wake up, take a step and sleep again, at the same total rate, few or
+    many.
     """
     pairs, resident, up_s = [], [], []
     for edition in bench.rounds(3):

@@ -1,6 +1,4 @@
-"""The bundles that the figures are measured with: as little of a flow as there can be around the
-effect that counts.
-"""
+"""Bundles of the benchmarks: minimal flows around one effect."""
 
 from __future__ import annotations
 
@@ -68,5 +66,5 @@ def run(input, options):
 
 
 def source(name: str, body: str, *, edition: int = 0) -> bytes:
-    """A bundle's bytes. edition: another number gives another hash, and so a worker of its own."""
+    """Return the bytes of a bundle; another *edition* has another hash, and so its own worker."""
     return f"{_HEAD % name}{body}\n# edition {edition}\n".encode()

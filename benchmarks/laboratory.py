@@ -1,6 +1,4 @@
-"""A store of its own, with threads that a real worker drives, so that a figure shows the engine as
-people run it.
-"""
+"""Temporary store whose threads real workers drive."""
 
 from __future__ import annotations
 
@@ -28,18 +26,18 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """When each step of a thread was finished, by the worker's own clock; step 1 first."""
+    """The time at which each step of a thread was finished, by the worker's clock; step 1 first."""
 
     finished_ms: tuple[int, ...]
 
     def per_step_us(self, after: int, until: int) -> float:
-        """Microseconds a step took, on average from step *after* to step *until*."""
+        """Return the mean microseconds per step, from step *after* to step *until*."""
         return (self.finished_ms[until - 1] - self.finished_ms[after - 1]) * 1000 / (until - after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laboratory:
-    """One store in a directory of its own."""
+    """One store in its own directory."""
 
     directory: Path
     engine: Engine = field(init=False)
@@ -62,7 +60,7 @@ class Laboratory:
         return self.engine.store.locate_thread(thread)[2]
 
     def wait(self, thread: ThreadId) -> Path:
-        """Return the thread's journal once no worker has it; nobody follows, since that would cost
+        """Return the journal of a thread once no worker has it, without following, which would cost
         the worker time.
         """
         path = self.path(thread)
@@ -111,29 +109,29 @@ class Laboratory:
         return JournalFile.open(store, bundle, thread)
 
     def close(self) -> None:
-        """End what still runs; nobody needs it."""
+        """End the remaining workers."""
         for bundle in self.engine.store.find_bundles():
             self.end_worker(bundle)
 
     def worker_pid(self, bundle: BundleHash) -> int | None:
-        """The live worker of a bundle."""
+        """Return the process id of the live worker of a bundle."""
         answer = client.request(self.engine.store, bundle, {"op": "list"}, start=False)
         return None if answer is None else int(answer["pid"])
 
     def performing(self, bundle: BundleHash) -> int:
-        """How many threads of the live worker are inside an effect."""
+        """Return how many threads of the live worker are inside an effect."""
         answer = client.request(self.engine.store, bundle, {"op": "list"}, start=False)
         return 0 if answer is None else sum(one["doing"] is not None for one in answer["threads"])
 
     def end_worker(self, bundle: BundleHash) -> None:
-        """End a worker at once, with whatever it runs."""
+        """End a worker at once, with all its threads."""
         pid = self.worker_pid(bundle)
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
 
 
 def step_lines(path: Path) -> list[bytes]:
-    """The sealed lines of a journal's finished steps."""
+    """Return the sealed lines of a journal's finished steps."""
     with path.open("rb") as journal:
         return [line for line in journal if lines.shape_of(line)[0] == "step"]
 

@@ -1,6 +1,4 @@
-"""Threads as a store collects them: what lists, `ps`, completion and housekeeping cost when there
-are many.
-"""
+"""Cost of `threads`, `ps`, completion and housekeeping in a store with many threads."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ Deed = Callable[[Laboratory], object]
 
 
 def listing(bench: Bench) -> Sequence[Row]:
-    """Most threads have ended well, some failed or were left in the middle of things; the index
-    knows those that ended.
-    """
+    """Measure lists of threads, most of which ended successfully; the index has the ended ones."""
     pairs, each_us = _listed(bench, bench.scaled(THREADS))
     many_pairs, many_us = _listed(bench, bench.scaled(MANY))
     return (
@@ -146,8 +142,8 @@ def housekeeping(bench: Bench) -> Sequence[Row]:
 
 
 def _done_s(bench: Bench, deed: Deed) -> tuple[float, float]:
-    """Seconds that *deed* takes over a new store of many threads, and seconds of a look at each
-    file before it.
+    """Return the seconds of *deed* over a new store of many threads, and of a scan of the files
+    before it.
     """
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
@@ -161,7 +157,7 @@ def _done_s(bench: Bench, deed: Deed) -> tuple[float, float]:
 
 
 def _listed(bench: Bench, count: int) -> tuple[list[tuple[float, float]], list[float]]:
-    """Seconds of a list and of its baseline, round by round, and microseconds of the list per
+    """Return the seconds of a list and of its baseline per round, and the microseconds per
     thread.
     """
     with bench.laboratory() as laboratory:
@@ -187,7 +183,7 @@ def _command_s(laboratory: Laboratory, words: Sequence[str], more: Mapping[str, 
 def fill(
     laboratory: Laboratory, bundle: BundleHash, count: int, *, steps: int, all_ended: bool = False
 ) -> None:
-    """Write journals of `flows.STEPS` as the engine would, without running anything."""
+    """Write journals of `flows.STEPS` as the engine would, without running a thread."""
     directory = laboratory.engine.store.logs / bundle
     directory.mkdir(mode=0o700)
     for number in range(count):

@@ -1,8 +1,8 @@
-"""The same thousand-byte step in other durable engines, for those that are installed
-(`pip install -e .[peers]`).
+"""Other durable engines with the same step of a thousand bytes, if installed (`pip install -e
+.[peers]`).
 
-Each is measured in a process of its own: `python -m benchmarks.peers NAME DIRECTORY STEPS` prints
-the microseconds of one step.
+Each runs in its own process: `python -m benchmarks.peers NAME DIRECTORY STEPS` prints the
+microseconds per step.
 """
 
 from __future__ import annotations

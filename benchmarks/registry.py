@@ -1,4 +1,4 @@
-"""Commands on a registry of ten thousand flows, against the same on one of twenty."""
+"""Commands on a registry of ten thousand flows, against a registry of twenty."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Case:
 
 
 def registry(bench: Bench) -> Sequence[Row]:
-    """The commands that people repeat, by CPU time, since other work on the machine does not count
-    in it.
+    """Measure the frequent commands by CPU time, which other work on the machine does not
+    change.
     """
     with bench.laboratory() as few, bench.laboratory() as many:
         cases = [_case(few, FEW), _case(many, bench.scaled(MANY))]

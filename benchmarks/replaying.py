@@ -1,4 +1,4 @@
-"""What it costs to bring a generator back to where its journal stands."""
+"""Cost of a replay: from a journal on disk to the generator's current state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Round:
 
 
 def replay(bench: Bench) -> Sequence[Row]:
-    """From a journal on disk to the generator's present, in a sandbox that lives."""
+    """Measure a replay in a running sandbox."""
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("stops", flows.source("stops", flows.STOPS))
         thread = laboratory.start("stops", STEPS)

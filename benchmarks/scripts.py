@@ -1,6 +1,4 @@
-"""What a script of the operating system pays for being a flow: beside its walls there are a thread,
-a journal, and who raises the walls.
-"""
+"""Cost of a script flow against the same sandbox for the bare script."""
 
 from __future__ import annotations
 
@@ -101,12 +99,12 @@ def _ways(laboratory: Laboratory, mechanism: Mechanism) -> Mapping[str, Way]:
 
 
 def _round(ways: Mapping[str, Way], count: int) -> dict[str, float]:
-    """The median seconds of each way, over some runs that took turns."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    """Return the median seconds of each variant over alternating runs."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(count):
         for name, way in ways.items():
-            taken[name].append(way())
-    return {name: median(seconds) for name, seconds in taken.items()}
+            times[name].append(way())
+    return {name: median(seconds) for name, seconds in times.items()}
 
 
 def _flow_s(laboratory: Laboratory, prompt: str) -> float:
@@ -118,7 +116,9 @@ def _flow_s(laboratory: Laboratory, prompt: str) -> float:
 
 
 def _walls_s(mechanism: Mechanism, arguments: Sequence[str]) -> float:
-    """Bubblewrap as for a script whose policy opens nothing, with *arguments* inside."""
+    """Return the seconds of bubblewrap with *arguments*, as for a script whose policy permits
+    nothing.
+    """
     accounts, nowhere = os.memfd_create("passwd"), os.open(os.devnull, os.O_WRONLY)
     try:
         view = view_of(ScriptBounds(executables=(SHELL, PROGRAM)), SHELL)

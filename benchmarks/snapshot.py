@@ -1,4 +1,4 @@
-"""What it costs to keep the state of a large working tree in which nothing changed."""
+"""Cost of a snapshot of a large working tree without changes."""
 
 from __future__ import annotations
 

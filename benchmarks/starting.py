@@ -1,4 +1,4 @@
-"""How long a person waits for the first step, and how much of it is the sandbox."""
+"""Time to the first step, and the share of the sandbox in it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def forking(bench: Bench) -> Sequence[Row]:
 
 
 def sandbox(bench: Bench) -> Sequence[Row]:
-    """The sandboxed process against the same program in a plain interpreter."""
+    """Measure the sandboxed process against the same program in a plain interpreter."""
     mechanism = choose()
     starts, trips = [], []
     for _ in bench.rounds(15):

@@ -1,4 +1,4 @@
-"""What a step costs on disk and in memory, alone and beside others, early and late in a thread."""
+"""Cost of a step on disk and in memory, alone and in parallel, early and late in a thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAR = (49_000, 50_000)
 
 
 def durable(bench: Bench) -> Sequence[Row]:
-    """One thread on disk."""
+    """Measure one thread on disk."""
     with bench.laboratory() as laboratory:
         pairs = _against_bare(laboratory, steps=bench.scaled(1000), rounds=bench.rounds(9))
     return (
@@ -37,9 +37,7 @@ def durable(bench: Bench) -> Sequence[Row]:
 
 
 def software(bench: Bench) -> Sequence[Row]:
-    """One thread in memory, worker and sandbox on one CPU, so that no other CPU has to be woken;
-    the processor's time, not the clock's.
-    """
+    """Measure one thread in memory, worker and sandbox on one CPU, by processor time."""
     steps = bench.scaled(3000)
     pairs = []
     with bench.laboratory(in_memory=True) as laboratory, pinned():
@@ -65,7 +63,7 @@ def software(bench: Bench) -> Sequence[Row]:
 
 
 def followed(bench: Bench) -> Sequence[Row]:
-    """What twenty followers cost the worker, in processor time of its own; theirs is theirs."""
+    """Measure the processor time that twenty followers cost the worker."""
     steps = bench.scaled(3000)
     values = []
     with bench.laboratory(in_memory=True) as laboratory:
@@ -95,7 +93,7 @@ def followed(bench: Bench) -> Sequence[Row]:
 
 
 def growth(bench: Bench) -> Sequence[Row]:
-    """Whether a late step costs more than an early one."""
+    """Measure a late step against an early one."""
     with bench.laboratory(in_memory=True) as laboratory, pinned():
         laboratory.add("steps", flows.source("steps", flows.STEPS))
         _example(laboratory)
@@ -124,7 +122,7 @@ def _growth_row(title: str, pairs: Sequence[tuple[float, float]]) -> Row:
 
 
 def many(bench: Bench) -> Sequence[Row]:
-    """Sixteen threads in one worker, on disk, while all of them run."""
+    """Measure sixteen threads in one worker, on disk, while all of them run."""
     pairs = []
     steps = bench.scaled(600)
     with bench.laboratory() as laboratory:

@@ -1,6 +1,4 @@
-"""A row says what was measured, beside its baseline and its reach, and a reach that was missed is
-explained, not hidden.
-"""
+"""Table of figures: measured value, baseline, target, and an explanation of a missed target."""
 
 from __future__ import annotations
 
@@ -19,10 +17,9 @@ class Row:
     """One line of the table.
 
     values: one measurement a round; none if it could not be measured, which the remark explains.
-    unit: what follows each number.
-    reach: the value that must not be exceeded; None for a row that only informs. exact: the reach
-    must be met to the digit.
-    missed: why, if it is. remark: worth saying in any case.
+    unit: what follows each number. reach: the value that must not be exceeded; None for a row that
+    only informs. exact: the reach must be met to the digit. missed: why, if it is. remark: worth
+    saying in any case.
     """
 
     figure: str
@@ -63,12 +60,12 @@ class Row:
 
 
 def ratios(pairs: Iterable[tuple[float, float]]) -> tuple[float, ...]:
-    """Ours over the baseline, round by round: what slows both within a round falls out."""
+    """Return the ratio to the baseline per round, which cancels what slows both."""
     return tuple(ours / bare for ours, bare in pairs)
 
 
 def render(rows: Sequence[Row]) -> str:
-    """The table as text."""
+    """Return the table as text."""
     cells = [HEADERS, *(_cells(row) for row in rows)]
     sizes = [max(len(line[column]) for line in cells) for column in range(len(HEADERS))]
     lines = []
@@ -82,7 +79,7 @@ def render(rows: Sequence[Row]) -> str:
 
 
 def as_document(rows: Sequence[Row]) -> list[Mapping[str, object]]:
-    """The table as JSON values."""
+    """Return the table as JSON values."""
     return [
         {
             "figure": row.figure,

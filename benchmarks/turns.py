@@ -1,4 +1,4 @@
-"""What the engine does around an agent's turn, late in a thread and beside many others."""
+"""Cost of the engine around an agent's turn, late in a thread and in parallel."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def agents(laboratory: Laboratory, *, seconds: float) -> Iterator[None]:
     laboratory.engine.store.config_path.write_text(json.dumps(config), "utf-8")
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(plugin), str(ROOT)])
-    sys.path.append(str(plugin))  # whoever starts a thread looks for its agent, too
+    sys.path.append(str(plugin))  # the client that starts a thread also looks up its agent
     try:
         yield
     finally:

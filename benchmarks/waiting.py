@@ -1,4 +1,4 @@
-"""What a thousand threads that do nothing keep in memory."""
+"""Memory of a thousand waiting threads."""
 
 from __future__ import annotations
 

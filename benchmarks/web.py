@@ -1,5 +1,5 @@
-"""What the engine adds to a request that a flow makes: policy, address, journal, and a client that
-keeps its connections.
+"""Cost that the engine adds to an HTTP request: policy, address check, journal, kept
+connections.
 """
 
 from __future__ import annotations
