@@ -1,4 +1,4 @@
-"""The real command on a store of its own."""
+"""The real command on a temporary store."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 def command(
     tmp_path: Path, environment: dict[str, str]
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command and return what it came to; none may print a traceback, or JSON that does not
+    """Run the command and return its result; no run may print a traceback, or JSON that does not
     fit its schema.
     """
 

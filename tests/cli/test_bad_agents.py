@@ -1,5 +1,5 @@
-"""Whatever is wrong with an agent has its own words, its exit code, and a next step; what a person
-can mend leaves the thread resumable.
+"""Problems of agents: each has its message, exit code and next step, and a thread with a fixable
+problem can be resumed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def configure(directory: Path, agent: Mapping[str, object]) -> None:
 
 @pytest.mark.usefixtures("poet")
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         ([], 4, "no agent is configured that could answer for 'poet'"),
         (["--agent", "nobody"], 5, "there is no agent 'nobody'"),
@@ -64,18 +64,18 @@ def configure(directory: Path, agent: Mapping[str, object]) -> None:
     ids=["no agent", "unknown agent", "malformed"],
 )
 def test_what_is_known_before_starts_no_thread(
-    command: Command, words: list[str], code: int, said: str
+    command: Command, words: list[str], code: int, message: str
 ) -> None:
-    """One line that says what to do instead."""
+    """A problem that is known in advance starts no thread; one line names the alternative."""
     done = command("run", "poet", *words)
-    assert (done.returncode, done.stdout, said in done.stderr) == (code, "", True), done.stderr
+    assert (done.returncode, done.stdout, message in done.stderr) == (code, "", True), done.stderr
     assert "--agent" in done.stderr or "agents" in done.stderr or code == 2
     assert command("threads", "--json").stdout.strip() == "[]"
 
 
 @pytest.mark.usefixtures("poet")
 @pytest.mark.parametrize(
-    ("agent", "said"),
+    ("agent", "message"),
     [
         ("anthropic", "ANTHROPIC_API_KEY, which is not set"),
         (
@@ -85,10 +85,12 @@ def test_what_is_known_before_starts_no_thread(
         ("command:./nope", "is not at that path"),
     ],
 )
-def test_what_is_not_there_pauses_the_thread(command: Command, agent: str, said: str) -> None:
-    """Exit 4; the bundle never hears of it, and the next step is to mend it and resume."""
+def test_what_is_not_there_pauses_the_thread(command: Command, agent: str, message: str) -> None:
+    """A missing agent gives exit 4 and pauses the thread; the bundle does not see it, and `resume`
+    is the next step.
+    """
     done = command("run", "poet", "--agent", agent, PATH="/usr/bin:/bin")
-    assert (done.returncode, said in done.stdout) == (4, True), done.stdout
+    assert (done.returncode, message in done.stdout) == (4, True), done.stdout
     assert "then resume" in done.stdout
     assert "next: uncaged-workflow resume 01" in done.stderr
     assert json.loads(command("threads", "--json").stdout)[0]["status"] == "paused"
@@ -96,7 +98,7 @@ def test_what_is_not_there_pauses_the_thread(command: Command, agent: str, said:
 
 @pytest.mark.usefixtures("poet")
 @pytest.mark.parametrize(
-    ("agent", "said"),
+    ("agent", "message"),
     [
         (
             {"use": "acp", "argv": argv("old")},
@@ -114,10 +116,10 @@ def test_what_is_not_there_pauses_the_thread(command: Command, agent: str, said:
     ],
     ids=["old protocol", "logged out", "no protocol", "old program"],
 )
-def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
-    command: Command, tmp_path: Path, agent: Mapping[str, object], said: str
+def test_an_agent_that_is_too_old_or_logged_out_continues_once_it_is_fixed(
+    command: Command, tmp_path: Path, agent: Mapping[str, object], message: str
 ) -> None:
-    """Exit 4, and after that the same thread, from where it was."""
+    """An outdated agent gives exit 4; after the fix the same thread continues."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "claude").write_text(
         "#!/bin/sh\necho \"error: unknown option '--verbose'\" >&2; exit 1\n"
@@ -126,7 +128,7 @@ def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
     configure(tmp_path, agent)
     path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
     done = command("run", "poet", PATH=path)
-    assert (done.returncode, said in done.stdout) == (4, True), done.stdout
+    assert (done.returncode, message in done.stdout) == (4, True), done.stdout
     if agent["use"] == "acp":
         configure(tmp_path, {"use": "acp", "argv": argv('block:{"status": "done"}')})
     else:
@@ -139,7 +141,7 @@ def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
 
 @pytest.mark.usefixtures("poet")
 @pytest.mark.parametrize(
-    ("turn", "code", "said"),
+    ("turn", "code", "message"),
     [
         (fails(401, "authentication_error", "invalid key"), 4, "does not accept the key"),
         (fails(404, "not_found_error", "model: tiny"), 4, "has no model 'tiny'"),
@@ -153,10 +155,10 @@ def test_an_agent_that_is_too_old_or_logged_out_goes_on_once_it_is_mended(
     ids=["wrong key", "unknown model", "larger than the context", "refusal"],
 )
 def test_what_an_endpoint_says_against_it(
-    command: Command, tmp_path: Path, turn: Turn, code: int, said: str
+    command: Command, tmp_path: Path, turn: Turn, code: int, message: str
 ) -> None:
-    """Keys and models are the person's to mend, exit 4; the rest is a failed step, exit 3 here, and
-    `fork` goes on from before it.
+    """Problems of keys and models give exit 4; others fail the step, exit 3, and `fork` is the next
+    step.
     """
     with serving(lambda _: turn) as server:
         configure(
@@ -171,7 +173,7 @@ def test_what_an_endpoint_says_against_it(
             json.dumps({**config, "secrets": {"K": {"env": "MY_K"}}})
         )
         asked = command("resume", "latest", MY_K="x" * 9)
-    assert (asked.returncode, said in asked.stdout) == (code, True), asked.stdout
+    assert (asked.returncode, message in asked.stdout) == (code, True), asked.stdout
     assert (
         "next: uncaged-workflow resume" if code == 4 else "next: uncaged-workflow fork"
     ) in asked.stderr
@@ -179,7 +181,7 @@ def test_what_an_endpoint_says_against_it(
 
 @pytest.mark.usefixtures("poet")
 @pytest.mark.parametrize(
-    ("agent", "said"),
+    ("agent", "message"),
     [
         (
             shell("cat > /dev/null; head -c 300 /dev/urandom"),
@@ -193,10 +195,10 @@ def test_what_an_endpoint_says_against_it(
     ids=["no text", "two blocks"],
 )
 def test_an_answer_that_is_none_fails_the_step(
-    command: Command, tmp_path: Path, agent: Mapping[str, object], said: str
+    command: Command, tmp_path: Path, agent: Mapping[str, object], message: str
 ) -> None:
     """Exit 3 with the reason; the flow may catch it, and a person may fork from before it."""
     configure(tmp_path, agent)
     done = command("run", "poet")
-    assert (done.returncode, said in done.stdout) == (3, True), done.stdout
+    assert (done.returncode, message in done.stdout) == (3, True), done.stdout
     assert "next: uncaged-workflow fork 01" in done.stderr

@@ -12,7 +12,7 @@ from uncaged_cli.catalog import VERBS, module_of, nearest
 
 
 def test_every_verb_has_a_module_and_every_module_a_verb() -> None:
-    """The table is complete, and nothing stands beside it."""
+    """Each verb of the catalogue has a module, and each module a verb."""
     modules = {
         f"uncaged_cli.verbs.{module.name}"
         for module in pkgutil.iter_modules(uncaged_cli.verbs.__path__)

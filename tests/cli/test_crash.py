@@ -1,4 +1,4 @@
-"""Reports about bugs of ours."""
+"""Crash reports."""
 
 from __future__ import annotations
 

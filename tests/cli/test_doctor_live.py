@@ -1,6 +1,4 @@
-"""`doctor --live` as a person sees it: a line for each agent, the remedy under it, and the same as
-JSON.
-"""
+"""The verb `doctor --live`: a line for each agent with its remedy, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -80,7 +78,7 @@ def test_each_agent_has_its_line(
 
 
 def test_the_same_as_json(command: Command, environment: dict[str, str], tmp_path: Path) -> None:
-    """With numbers instead of words; without --live nobody is asked, and nothing says so."""
+    """JSON has numbers; without --live no agent is asked."""
     with serving([says("ready", input_tokens=1000, output_tokens=2), says("ready")]) as server:
         configure(tmp_path, server)
         more = around(tmp_path, environment)
@@ -113,9 +111,7 @@ def test_the_same_as_json(command: Command, environment: dict[str, str], tmp_pat
 def test_what_is_lacking_is_told_without_asking(
     command: Command, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """A thread that paused for a missing key sends its person here, so it must be told here; exit
-    1.
-    """
+    """A missing key is reported without asking the agent; exit 1."""
     with serving([]) as server:
         configure(tmp_path, server)
         done = command("doctor", **{**around(tmp_path, environment), "KEY_HERE": ""})
@@ -132,9 +128,7 @@ def test_what_is_lacking_is_told_without_asking(
 def test_a_slip_in_the_config_is_told_once(
     command: Command, tmp_path: Path, option: list[str]
 ) -> None:
-    """By the name that it has there, with what would be right; wrong settings are not tried, and a
-    flow that is not there is named.
-    """
+    """A wrong setting is reported once, with its name and the correct values; it is not tried."""
     (tmp_path / "store" / "config.yaml").write_text(
         "agents:\n"
         "  a: {use: acp}\n"

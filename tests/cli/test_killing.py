@@ -1,4 +1,4 @@
-"""`kill` says what became of a thread, and not what was asked for."""
+"""The verb `kill` reports the real status of a thread."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from uncaged_engine.api import Engine
 def test_a_kill_that_came_too_late_is_no_success(
     store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The worker took it, but the bundle had returned already: the thread is completed, and that is
-    said.
-    """
+    """A thread whose bundle returned before the kill is completed, and the message says so."""
     bundle = granted(store, COUNT)
     placed = place_script(
         store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"})
@@ -23,6 +21,6 @@ def test_a_kill_that_came_too_late_is_no_success(
     # it was taken a moment ago
     monkeypatch.setattr(Engine, "kill", lambda _engine, _text: placed.thread)
     assert main.run(["kill", placed.thread]) == 1
-    said = capsys.readouterr()
-    assert "is completed: it ended before it could be killed" in said.err
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert "is completed: it ended before it could be killed" in output.err
+    assert output.out == ""

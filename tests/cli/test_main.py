@@ -203,7 +203,7 @@ def test_the_environment_of_these_tests_is_their_own(environment: dict[str, str]
 def test_a_full_disk_behind_standard_output_is_no_bug(
     environment: dict[str, str], words: list[str]
 ) -> None:
-    """The person hears what the machine refused, and no report is written."""
+    """A full disk is reported to the user, and no crash report is written."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "uncaged_cli", *words],
@@ -222,7 +222,7 @@ def test_a_full_disk_behind_standard_output_is_no_bug(
 def test_a_directory_of_somebody_else_is_no_bug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An error that names its file is told with the file."""
+    """An error of the operating system names its file."""
     refused = PermissionError(errno.EACCES, "Permission denied", "/s/logs")
 
     def refuse(*_words: object, **_more: object) -> None:

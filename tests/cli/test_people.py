@@ -76,9 +76,7 @@ def asked(command: Command, thread: str) -> dict[str, Any]:
 def test_the_prompt_is_shown_and_an_answer_that_does_not_fit_changes_nothing(
     command: Command, waiting: str
 ) -> None:
-    """Anybody sees what is asked; data that breaks the schema is refused before it is written
-    down.
-    """
+    """The question is shown; an answer that breaks the schema is refused before it is recorded."""
     shown = command("answer", waiting)
     assert shown.returncode == 2
     assert "reviewer: Looks." in shown.stderr

@@ -98,7 +98,7 @@ def test_a_recipe_is_added_and_run(command: Command, tmp_path: Path, added: str)
 def test_what_is_missing_is_told_before_anything_starts(command: Command, added: str) -> None:
     """A missing parameter, a path that does not exist, a name that is none; no thread is made."""
     assert added
-    for words, said in (
+    for words, message in (
         ([], "path: is required (the file)"),
         (["--param", "path=/nowhere"], "the path '/nowhere' does not exist"),
         (
@@ -108,7 +108,7 @@ def test_what_is_missing_is_told_before_anything_starts(command: Command, added:
         (["--param", "paht=/etc"], "no parameter 'paht'; did you mean 'path'?"),
     ):
         done = command("run", "count-lines", *words)
-        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert json.loads(command("threads", "--json").stdout) == []
     missing = command("run", "count-linse")
     assert (missing.returncode, "did you mean 'count-lines'?" in missing.stderr) == (5, True)
@@ -196,7 +196,7 @@ def test_an_edit_says_what_it_cannot_do(
     assert added
     flow("echo")
     (tmp_path / "task.py").write_text("async def execute(api, params):\n    return 1\n")
-    for words, said in (
+    for words, message in (
         (["count-lines"], "nothing to change"),
         (["count-lines", "--set-parameter", "times.size=3"], "is not NAME.FIELD=VALUE"),
         (
@@ -213,12 +213,12 @@ def test_an_edit_says_what_it_cannot_do(
         (["echo", "--description", "x"], "was not built from a recipe or a script"),
     ):
         done = command("edit", *words)
-        assert (done.returncode in (1, 2, 5), said in done.stderr) == (True, True), done.stderr
+        assert (done.returncode in (1, 2, 5), message in done.stderr) == (True, True), done.stderr
 
 
 def test_a_script_file_is_taken_in(command: Command, tmp_path: Path) -> None:
-    """What was inferred is shown for confirmation; the same file again changes nothing; another
-    under that name is a new version.
+    """Inferred permissions are listed for confirmation; the same file again changes nothing;
+    another file under the name is a new version.
     """
     path = tmp_path / "size.sh"
     path.write_text(
@@ -312,11 +312,11 @@ def test_a_file_that_is_no_flow_is_told_apart(
     """Missing, empty, too large, of another kind, of another encoding, wrong inside: each its own
     message.
     """
-    name, content, code, said = case
+    name, content, code, message = case
     if content is not None:
         (tmp_path / name).write_bytes(content)
     done = command("add", "some-flow", name, "--accept")
-    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
 
 
 @pytest.mark.parametrize("name", ["../x", "", "😀", "x" * 300, "A_b"])

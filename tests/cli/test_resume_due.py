@@ -1,4 +1,4 @@
-"""A timer goes on with what has slept long enough."""
+"""Resuming of threads whose sleep has ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOUR_MS = 3_600_000
 
 
 def asleep(store: Store, name: str, number: int, until_ms: int, now_ms: int) -> Placed:
-    """A thread that nobody drives, since the machine was started anew while it slept."""
+    """A thread without a worker, as after a reboot during its sleep."""
     bundle = granted(store, source(name, BODY, policy={"sleep": {}}))
     script = script_of(bundle, number=number, params={"n": until_ms})
     return place_script(
@@ -37,8 +37,8 @@ def asleep(store: Store, name: str, number: int, until_ms: int, now_ms: int) -> 
 def test_a_timer_goes_on_with_what_has_slept_long_enough(
     command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """`resume --due` leaves those whose moment is to come; one that cannot go on keeps no other
-    from it.
+    """`resume --due` skips threads that still sleep; a thread that cannot be resumed does not stop
+    the others.
     """
     store, now = Store.open(tmp_path / "store"), time.time_ns() // 1_000_000
     early = asleep(store, "early", 1, now - 1, now)

@@ -1,6 +1,4 @@
-"""The verbs that begin something and those that keep the store in order, through the real
-command.
-"""
+"""The verbs that start something and those that maintain the store, through the real command."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_a_limit_is_raised_and_the_past_is_not_told_again(command: Command, flow
     assert "completed" in refused.stderr
 
 
-def test_a_lack_is_mended_and_the_thread_goes_on(command: Command, flow: AddFlow) -> None:
+def test_a_lack_is_fixed_and_the_thread_continues(command: Command, flow: AddFlow) -> None:
     """After exit 4, `resume` asks again."""
     flow("lack")
     assert command("run", "lack").returncode == 4
@@ -344,10 +344,10 @@ def test_a_reader_that_goes_away_is_no_bug(
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        said = process.stderr.read().decode()
+        errors = process.stderr.read().decode()
     assert process.returncode == 1
-    assert "Error" not in said
-    assert "error" not in said
+    assert "Error" not in errors
+    assert "error" not in errors
 
 
 def test_following_as_json_is_one_object_a_line(command: Command, flow: AddFlow) -> None:
@@ -368,7 +368,7 @@ def newest(command: Command) -> str:
 
 
 def test_a_group_without_a_word_shows_its_help(command: Command) -> None:
-    """It is a usage error, but nobody reads the word error before a page of help."""
+    """A group without a verb is a usage error, and prints its help without the word error."""
     done = command("thread")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Usage: uncaged-workflow thread")
@@ -394,9 +394,9 @@ def test_a_role_that_a_person_plays_is_asked_for_by_its_fields(
     )
     asked = command("answer", "latest")
     assert asked.returncode == 2
-    said = asked.stderr.rstrip().rpartition(" answer ")[2].partition(" ")[2].strip("'")
-    assert json.loads(said) == {"status": "drafted", "text": "…"}
-    answered = command("answer", "latest", said.replace("…", "drafted"))
+    suggested = asked.stderr.rstrip().rpartition(" answer ")[2].partition(" ")[2].strip("'")
+    assert json.loads(suggested) == {"status": "drafted", "text": "…"}
+    answered = command("answer", "latest", suggested.replace("…", "drafted"))
     assert answered.returncode == 0, answered
 
 
@@ -471,9 +471,7 @@ def test_two_threads_that_went_the_same_way_are_alike(command: Command, flow: Ad
 
 
 def test_what_is_shown_whole_names_no_way_to_show_it_whole(command: Command, flow: AddFlow) -> None:
-    """An unsuccessful thread points at its answers; whoever looks at them is not sent there
-    again.
-    """
+    """An unsuccessful thread suggests `--full`, except where it is already shown."""
     flow("sulk")
     assert command("run", "sulk").stderr.splitlines()[0].endswith(" --full")
     assert command("thread", "latest").stderr.splitlines()[0].endswith(" --full")
@@ -500,7 +498,9 @@ def run(input, options):
 def test_a_limit_of_money_that_cannot_count_says_so(
     command: Command, flow: AddFlow, tmp_path: Path
 ) -> None:
-    """Nobody relies on a limit that never binds; who set none hears nothing of it."""
+    """A cost limit that cannot count a model is reported; a thread without a cost limit reports
+    nothing.
+    """
     flow("talk", TALK)
     entry = "- {role: coder, answer: I looked., meta: {n: 1}, usage: {inputTokens: 900, outputTokens: 100}}\n"
     (tmp_path / "script.yaml").write_text(entry * 3)

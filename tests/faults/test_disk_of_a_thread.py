@@ -112,7 +112,7 @@ def test_the_harness_sees_a_missing_safeguard(
     follower, _ = suffer(engine, placed, log, injection(point, "KILL"), patch)
     before = placed.path.read_bytes()
     cut_power(placed.path, durable_bytes(log, placed.path, created))
-    with pytest.raises(AssertionError, match=r"without a trace|a follower was told"):
+    with pytest.raises(AssertionError, match=r"without a trace|a follower received"):
         check_the_disk(placed, before, follower, marks(engine, placed.thread))
 
 

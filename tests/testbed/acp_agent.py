@@ -360,7 +360,7 @@ class TestAgent:
 
     async def do_wrong(self, _: str) -> None:
         """Send requests that an agent may not send."""
-        said = []
+        errors = []
         connection: Any = self.client
         for method, params in (
             ("fs/read_text_file", {"sessionId": "another", "path": "/etc/passwd"}),
@@ -371,8 +371,8 @@ class TestAgent:
             try:
                 await connection._conn.send_request(method, params)
             except RequestError as exc:
-                said.append(f"{exc}")
-        await self.do_say(f"[{'; '.join(said)}]")
+                errors.append(f"{exc}")
+        await self.do_say(f"[{'; '.join(errors)}]")
 
     async def do_commit(self, message: str) -> None:
         """Commit through a terminal, as a committer does."""

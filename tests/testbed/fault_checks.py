@@ -70,7 +70,7 @@ def check_the_disk(placed: Placed, before: bytes, follower: Follower, seen: list
     """
     left = placed.path.read_bytes()
     assert follower.flushed_bytes <= len(left), (
-        f"a follower was told of {follower.flushed_bytes} bytes, {len(left)} are left"
+        f"a follower received {follower.flushed_bytes} bytes, {len(left)} are left"
     )
     assert left[: follower.flushed_bytes] == before[: follower.flushed_bytes]
     history = read(placed, left)
@@ -91,10 +91,10 @@ def check_the_recovery(engine: Engine, placed: Placed, expected: object) -> None
     assert finish(engine, placed.thread) == expected
     data = placed.path.read_bytes()
     assert data.startswith(whole)
-    said = Counter(record["seq"] for record in records_of(data) if "because" in record)
+    attempts = Counter(record["seq"] for record in records_of(data) if "because" in record)
     for seq, times in Counter(marks(engine, placed.thread)).items():
-        assert times <= 1 + said[seq], (
-            f"effect {seq} was performed {times} times, and {said[seq]} lines say so"
+        assert times <= 1 + attempts[seq], (
+            f"effect {seq} was performed {times} times, with {attempts[seq]} attempt lines"
         )
     verdict = engine.verify(placed.thread)
     assert verdict.ok, verdict.message

@@ -142,25 +142,25 @@ class Table:
         """Take the thread up and drive it until it is left. redo, skip: as a person who resumes it
         decides.
         """
-        for word, is_said in (("redo", redo), ("skip", skip)):
-            if is_said:
+        for word, is_set in (("redo", redo), ("skip", skip)):
+            if is_set:
                 self.script.control("resume", **{word: True})
         return self.play_with(GeneratorCell(run, self.blobs))
 
     def play_with(self, cell: BundleSide) -> str:
         """Play with another bundle than a plain generator."""
         history = self.history()
-        self.flushed = len(self.script.sealed)  # whoever wrote before us flushed, or lost it
-        said = cell.start()
+        self.flushed = len(self.script.sealed)  # the former owner flushed it, or lost it
+        effect = cell.start()
         for line in history.steps:
-            said = cell.tell(line)
+            effect = cell.tell(line)
         position = Position(
             steps=len(history.steps),
             rounds=history.rounds,
             pending=history.pending,
             answered=history.answer is not None,
         )
-        loop = run_loop(position, said, self)
+        loop = run_loop(position, effect, self)
         reply: object = None
         while True:
             try:
@@ -221,8 +221,8 @@ def _in_order(effect: Any) -> Any:
 def marks_of(run: Run, table: Table) -> list[bytes]:
     """The marks of the effects that *run* yields for the outcomes of a table's journal."""
     cell = GeneratorCell(run, table.blobs)
-    said, marks = cell.start(), []
+    reply, marks = cell.start(), []
     for line in table.history().steps:
-        marks.append(effect_mark(said.body))
-        said = cell.tell(line)
+        marks.append(effect_mark(reply.body))
+        reply = cell.tell(line)
     return marks

@@ -60,7 +60,7 @@ def end(numbers: Iterable[int]) -> list[int]:
 
 
 def await_end(number: int) -> bool:
-    """Whether a process ends by itself soon; whoever started it need not have noticed yet."""
+    """Return whether a process ends by itself soon, reaped or not."""
     try:
         handle = os.pidfd_open(number)
     except ProcessLookupError:

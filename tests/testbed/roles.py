@@ -81,7 +81,7 @@ def request(tmp_path: Path, **more: Any) -> AgentRequest:
         "test_command": None,
         "scratch": tmp_path,
         "cancel": Cancel(),
-        "progress": lambda fields: None,  # noqa: ARG005 - nobody follows
+        "progress": lambda fields: None,  # noqa: ARG005 - no followers
     }
     return AgentRequest(**(usual | more))
 

@@ -94,8 +94,8 @@ def injection(point: str, fault: Fault) -> str:
 
 
 def calls_of(log: Path) -> list[Call]:
-    """What was traced, in order; a call that another thread interrupted in the log is put together
-    again.
+    """Return the traced calls in order; a call that another thread interrupted in the log is
+    joined.
     """
     found: list[Call] = []
     begun: dict[tuple[str, str], str] = {}

@@ -41,19 +41,19 @@ plans = st.lists(effects, max_size=6)
 
 
 def flow(plan: list[Mapping[str, Any]]) -> Run:
-    """A bundle that yields a plan and whose later effects depend on what it heard."""
+    """A bundle that yields a plan and whose later effects depend on its outcomes."""
 
     def run() -> Generator[Any, Any, Any]:
-        heard = 0
+        total = 0
         for effect in plan:
             try:
                 answer = yield effect
             except EffectError as exc:
                 answer = exc.error
-            heard += len(str(answer.get("content") if isinstance(answer, dict) else answer))
-            if heard % 3 == 0:
-                yield {"null": {"value": heard}}
-        return {"success": True, "message": str(heard)}
+            total += len(str(answer.get("content") if isinstance(answer, dict) else answer))
+            if total % 3 == 0:
+                yield {"null": {"value": total}}
+        return {"success": True, "message": str(total)}
 
     return run
 

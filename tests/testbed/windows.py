@@ -52,7 +52,7 @@ def place(path: Path, code: str) -> Window:
 
 
 def _continued(lines: list[str], number: int) -> Iterator[str]:
-    """The further lines of a comment that stands alone."""
+    """Yield the further lines of a comment on lines of its own."""
     if lines[number - 1].lstrip().startswith("#"):
         while lines[number].lstrip().startswith("#"):
             yield lines[number].strip("# ")

@@ -1,4 +1,4 @@
-"""Money is written as people write it."""
+"""Costs as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times in words."""
+"""Durations, ages and dates as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What following knows besides the events."""
+"""Final status of a followed thread."""
 
 from __future__ import annotations
 

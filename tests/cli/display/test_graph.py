@@ -78,14 +78,14 @@ def test_a_path_follows_the_role_steps() -> None:
 
 
 def test_a_path_is_counted_over_the_table() -> None:
-    """Edges that were taken are counted; one that the table lacks is added; an unlabelled one takes
-    any status.
+    """Edges that were taken are counted; one that the table lacks is added; an unlabelled one
+    takes any status.
     """
     path = [*path_of(RECORDS, ended=True), Edge("coder", "odd", "planner")]
-    edges, taken = merge(edges_of_table(TABLE), path)
+    edges, counts = merge(edges_of_table(TABLE), path)
     assert edges[-1] == Edge("coder", "odd", "planner")
-    assert taken[Edge("planner", "aborted", "__end__")] == 0
-    assert "├─ planned → coder  (taken 1×)" in as_text(edges, taken)
-    assert '    n1 ==>|"planned 1×"| n2' in as_mermaid(edges, taken)
+    assert counts[Edge("planner", "aborted", "__end__")] == 0
+    assert "├─ planned → coder  (taken 1×)" in as_text(edges, counts)
+    assert '    n1 ==>|"planned 1×"| n2' in as_mermaid(edges, counts)
     free, counted = merge([Edge("a", "", "b")], [Edge("a", "ok", "b"), Edge("a", "no", "b")])
     assert (free, counted[Edge("a", "", "b")]) == ([Edge("a", "", "b")], 2)

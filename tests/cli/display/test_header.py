@@ -1,4 +1,4 @@
-"""The first line about a thread."""
+"""Header line of a thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_first_line_says_what_runs_where_and_by_whom() -> None:
 
 
 def test_a_fork_says_where_it_came_from() -> None:
-    """The source thread and the step stand in the line."""
+    """The header of a fork has the source thread and the step."""
     line = header_line({**START, "forkFrom": {"threadId": "01S", "seq": 2, "chain": "X"}})
     assert line.endswith("sandbox bubblewrap, fork of 01S at step 2")
     line = header_line(

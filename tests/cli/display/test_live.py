@@ -1,4 +1,4 @@
-"""A followed thread on a terminal."""
+"""Live view of a followed thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door to the terminal."""
+"""Output streams: cleaning, colour, width."""
 
 from __future__ import annotations
 

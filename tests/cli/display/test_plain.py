@@ -1,4 +1,4 @@
-"""A followed thread as plain lines."""
+"""Plain view of a followed thread."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_failed_try_is_shown_as_it_happens() -> None:
-    """A try of an outage is a line of its own, without being asked for; the trace of a failed
-    bundle stands below the last words.
+    """A failed attempt is a line of its own, also without --verbose; the trace of a failed bundle
+    is below the closing lines.
     """
     stream = io.StringIO()
     step = OpenStep(seq=2, label="llm", kind="llm", body=None, started_ms=0)

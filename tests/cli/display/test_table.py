@@ -42,7 +42,7 @@ def test_the_last_column_gives_way() -> None:
 
 
 def test_a_very_narrow_terminal_gets_blocks() -> None:
-    """Where the columns do not fit side by side, they stand below each other, whole."""
+    """A table whose columns do not fit side by side shows each row as a block, uncut."""
     lines = text_of(render(HEADERS, ROWS, width=24))
     assert lines[0] == "01HX5WBE00"
     assert lines[1] == "  status completed"

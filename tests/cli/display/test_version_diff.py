@@ -1,4 +1,4 @@
-"""Two versions side by side."""
+"""Comparison of two versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One yes for what a policy asks anew."""
+"""Confirmation of permissions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 
 
 def test_accept_says_yes_but_still_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    """What was granted unasked is on stderr all the same."""
+    """Permissions that `--accept` grants are still listed on stderr."""
     assert asker("flow 'x'", accept=True)(("http: may send requests",))
     assert capsys.readouterr().err == "flow 'x' asks to be allowed:\n  - http: may send requests\n"
 

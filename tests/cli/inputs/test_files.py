@@ -1,4 +1,4 @@
-"""Files that a person names."""
+"""Reading of files named on the command line."""
 
 from __future__ import annotations
 

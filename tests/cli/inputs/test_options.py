@@ -1,4 +1,4 @@
-"""Options that several verbs take."""
+"""Options of several verbs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uncaged_cli.inputs.options import parse_agents
 
 
 def test_agents_are_bound_by_role_and_by_default() -> None:
-    """The default stands under the empty role."""
+    """The default agent is under the empty role."""
     assert parse_agents(["repair", "coder=claude", " reviewer = x "]) == {
         "": "repair",
         "coder": "claude",
