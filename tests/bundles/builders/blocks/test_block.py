@@ -10,14 +10,10 @@ from typing import Any
 
 import pytest
 from uncaged_bundles.builders.blocks.block import block_flow_of, build_block, policy_of
-from uncaged_bundles.builders.blocks.block_flow import (
-    BLOCKS,
-    CATEGORIES,
-    TYPES,
-    BlockFlow,
-    parse_block_flow,
-)
+from uncaged_bundles.builders.blocks.block_flow import BlockFlow, parse_block_flow
 from uncaged_bundles.builders.blocks.expression import FUNCTIONS, METHODS
+from uncaged_bundles.builders.blocks.reader import BLOCKS
+from uncaged_bundles.builders.blocks.variables import CATEGORIES, TYPES
 from uncaged_bundles.builders.recipes.recipe import read_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
 from uncaged_bundles.errors import BundleError
