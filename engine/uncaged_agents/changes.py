@@ -26,9 +26,8 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"
 class FileChanges:
     """Changes of files between two commits.
 
-    step: the step that did it; None for the whole thread. files: ``{"path", "added", "removed"}``
-    with numbers of lines, None for a
-    binary file. patch: git's own form.
+    step: the step that made them; None for the whole thread. files: ``{"path", "added",
+    "removed"}`` with numbers of lines, None for a binary file. patch: git's own form.
     """
 
     step: int | None
@@ -40,7 +39,7 @@ class FileChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """A merge into the branch that the person's checkout is on. changed: False if it held
+    """Merge into the branch that the person's checkout is on. changed: False if the branch held
     everything before.
     """
 

@@ -10,10 +10,9 @@ Either one list for the whole thread, in order, each entry naming the role that 
       meta: {status: all-done}
 
 or a list per role (``planner: [...]``). Further keys of an entry: ``delay_s``, ``fail`` (the agent
-fails with this message), ``lack`` (the
-machine lacks something: once, a second attempt goes on), ``delete`` (paths), ``usage``. Which entry
-is next follows from the answers that the thread's journal holds, repairs included, so that a
-restart continues where it was.
+fails with this message), ``lack`` (the machine lacks something, at the first attempt only),
+``delete`` (paths), ``usage``. Which entry is next follows from the answers in the thread's journal,
+repairs included, so that a restart continues where it was.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Entry = Mapping[str, object]
 
 
 class ScriptedAgent(AgentKind):
-    """Settings: file (path of the script)."""
+    """Agent that answers from a script. Settings: file (path of the script)."""
 
     name = KIND
     about = ""
@@ -79,8 +78,11 @@ class ScriptedAgent(AgentKind):
 
 
 def read_script(path: Path) -> list[Entry] | dict[str, list[Entry]]:
-    """Read and check a script; EnvironmentLacks when there is none, UsageError with the entry's
-    place when it is not one.
+    """Return a checked script.
+
+    Raises:
+        EnvironmentLacks: there is no such file. UsageError: it is no script; the message has the
+        entry's place.
     """
     from uncaged_bundles.storage.document import load_yaml
 
@@ -137,8 +139,10 @@ def check_entry(entry: object, where: str, *, ordered: bool) -> Entry:
 
 
 def pick(script: list[Entry] | dict[str, list[Entry]], request: AgentRequest, path: Path) -> Entry:
-    """Return the entry whose turn it is; AgentFailed when the script has none, or expects another
-    role.
+    """Return the entry for this request.
+
+    Raises:
+        AgentFailed: the script has none, or expects another role.
     """
     role = request.role.name
     if isinstance(script, dict):

@@ -67,9 +67,8 @@ def outage(words: str, tries: int) -> EnvironmentLacks:
 class RetryPolicy:
     """Retry policy of one conversation.
 
-    wait(s): True when a kill ended it. is_over: whether the connection was cut on purpose. spent:
-    counts the usage of a failed attempt.
-    left_s: the rest of the time limit.
+    wait(s): True if a kill ended it. is_over: whether the connection was cut on purpose. spent:
+    counts the usage of a failed attempt. left_s: the rest of the time limit.
     """
 
     wait: Callable[[float], bool]

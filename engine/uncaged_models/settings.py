@@ -31,9 +31,8 @@ class ModelSettings:
     """Settings of one model.
 
     key: the credential itself, or "" for a server without one. max_tokens: of one turn; None leaves
-    it to the server.
-    structured: whether requests force data into a schema. options: sent with each request
-    unchanged.
+    it to the server. structured: whether requests force data into a schema. options: sent with each
+    request unchanged.
     """
 
     wire: Wire

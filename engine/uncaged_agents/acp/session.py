@@ -24,9 +24,8 @@ class TurnSettings:
     """Settings of a turn.
 
     name: of the agent, for messages. login: how a person logs in. authenticate: the method to try
-    when it is not logged in, if one
-    works without a person. start_s: for the handshake and the session. timeout_s: for all of it.
-    grace_s: to react to a cancel.
+    if the agent is not logged in, if one works without a person. start_s: for the handshake and the
+    session. timeout_s: for the whole turn. grace_s: to react to a cancel.
     """
 
     name: str
@@ -57,7 +56,8 @@ async def ask(
     """Send a request and return its answer.
 
     Raises:
-        Unsound, RequestError (the agent says no), ConnectionError (the connection is closed).
+        ProtocolViolation, RequestError (the agent answers with an error), ConnectionError (the
+        connection is closed).
     """
     from acp.utils import request_model_from_dict
     from pydantic import ValidationError

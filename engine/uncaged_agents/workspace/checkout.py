@@ -155,8 +155,8 @@ def commit_of(git: Git) -> str:
 
 
 def refuse_submodules(git: Git, top: Path) -> None:
-    """Refuse a checkout with submodules: a worktree leaves them empty, so an agent would work on
-    half of the files.
+    """Refuse a checkout with submodules: a worktree leaves them empty, so that an agent would miss
+    a part of the files.
     """
     if not (top / ".gitmodules").is_file():
         return
@@ -243,8 +243,8 @@ def commit_changes(git: Git, head: str, now_ms: int) -> str:
 
 
 def changes_bytes(git: Git) -> bool:
-    """Return whether a setting or an attribute of the checkout at *git* may convert files; a
-    needless yes costs time, nothing else.
+    """Return whether a setting or an attribute of the checkout at *git* may convert files. If in
+    doubt it is True, which only costs time.
     """
     if git.run("config", "--get-regexp", SETTINGS, accept=(0, 1)).strip():
         return True

@@ -68,9 +68,8 @@ class Snapshots:
     """Snapshots of one thread.
 
     tree: the worktree. common: the repository's git directory. admin: the worktree's own part of
-    it. private: the thread's own.
-    ref: the thread's ref. branch: the thread's branch, as a full ref. links: paths that are never
-    part of a snapshot.
+    it. private: the thread's own git directory. ref: the thread's ref. branch: the thread's branch,
+    as a full ref. links: paths that are never part of a snapshot.
     """
 
     tree: Path
