@@ -42,7 +42,7 @@ class LineTracer:
     def __init__(
         self, sources: dict[str, str], types: bool, only: dict[str, list[int]] | None
     ) -> None:
-        """Only: the lines of each path that matter; None for all."""
+        """Prepare the tracing. only: the lines of each path that matter; None for all."""
         self._types = TypeTracer() if types else None
         self._only = (
             None if only is None else {path: frozenset(lines) for path, lines in only.items()}
