@@ -1,7 +1,7 @@
 """The effect `ask`: a question to a person. The thread waits, without a process, for ``answer``.
 
 ``{"ask": {"question": text, "schema": JSON Schema?, "choices": [text, …]?}}`` answers with the
-person's answer.
+person's answer. A body has one of schema and choices at most.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class AskHandler(Handler):
             return options
         if context.answer is not None:
             return Answer(fields={"outcome": context.answer})
+        if options.schema is not None and options.choices is not None:
+            return Failure.of("effect", "ask: give choices or a schema, not both")
         schema = schema_of(options)
         return Wait(
             details={"question": options.question, **({} if schema is None else {"schema": schema})}

@@ -41,6 +41,7 @@ def test_a_question_waits_and_its_answer_is_the_outcome(harness: EffectHarness) 
         ({"question": "Why?", "choices": "ab"}, "ask.choices: must be a list"),
         ({"question": "Why?", "choices": []}, "ask.choices: is empty"),
         ({"question": "Why?", "schema": True}, "ask.schema: must be a mapping"),
+        ({"question": "Why?", "choices": [1], "schema": {}}, "ask: give choices or a schema"),
     ],
 )
 def test_a_bad_body_is_a_failure(body: object, words: str, harness: EffectHarness) -> None:
@@ -48,3 +49,11 @@ def test_a_bad_body_is_a_failure(body: object, words: str, harness: EffectHarnes
     outcome = AskHandler().perform(body, harness.context(1))
     assert isinstance(outcome, Failure)
     assert words in str(outcome.error["message"])
+
+
+def test_an_answer_to_a_body_with_choices_and_schema_counts(desk: Desk) -> None:
+    """A thread that already waits with both, from an older version, is answered by the schema."""
+    body = {"question": "Why?", "choices": [1], "schema": {"type": "string"}}
+    assert AskHandler().outcome_schema(body) == {"type": "string"}
+    answered = replace(desk.context(1), answer="x")
+    assert AskHandler().perform(body, answered) == Answer(fields={"outcome": "x"})
