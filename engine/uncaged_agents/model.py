@@ -17,7 +17,8 @@ from uncaged_models import settings as models
 from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, ToolResult, ToolUse, user_turn
 from uncaged_models.errors import ModelFailed
-from uncaged_models.loop import MAX_TURNS, LoopLimits, NoTools, Progress, ToolLoop, Tools
+from uncaged_models.loop import MAX_TURNS, LoopLimits, NoTools, ToolLoop, Tools
+from uncaged_models.progress import Progress
 from uncaged_models.retries import ConversationCancelled
 
 from .tools.commands import Commands

@@ -10,7 +10,8 @@ from testbed.modelserver import Turn, calls, fails, says, serving
 from testbed.tool_loops import KEY, WIRES, Clock, RecordingTools, open_loop
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_models.errors import ModelFailed, TooLong
-from uncaged_models.loop import GO_ON, LAST_TURN, MAX_REPLY_CHARACTERS
+from uncaged_models.loop import GO_ON, LAST_TURN
+from uncaged_models.progress import MAX_REPLY_CHARACTERS
 from uncaged_models.retries import ConversationCancelled
 from uncaged_models.settings import Wire
 
