@@ -108,7 +108,7 @@ def bind_agents(thread: NewThread) -> dict[str, object]:
 
     Raises:
         RefusedError: an agent was given for a role that the bundle plays itself. Else as
-        `choose_agents`.
+            `choose_agents`.
     """
     descriptor, options, name = thread.bundle.descriptor, thread.options, thread.flow
     if not descriptor.asked_roles and not any(options.agents):

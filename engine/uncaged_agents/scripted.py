@@ -81,8 +81,8 @@ def read_script(path: Path) -> list[Entry] | dict[str, list[Entry]]:
     """Return a checked script.
 
     Raises:
-        EnvironmentLacks: there is no such file. UsageError: it is no script; the message has the
-        entry's place.
+        EnvironmentLacks: there is no such file. UsageError: it is no script; the message has
+            the entry's place.
     """
     from uncaged_bundles.storage.document import load_yaml
 

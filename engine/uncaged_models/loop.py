@@ -113,7 +113,7 @@ class ToolLoop:
 
         Raises:
             ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed.
-            EnvironmentLacks: the model is unavailable.
+                EnvironmentLacks: the model is unavailable.
         """
         deadline_s = self.meter.begin_s + self._bounds.seconds
         with self._cancel.on_request(self._connection.begin(deadline_s)):

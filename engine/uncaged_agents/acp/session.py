@@ -57,7 +57,7 @@ async def ask(
 
     Raises:
         ProtocolViolation, RequestError (the agent answers with an error), ConnectionError (the
-        connection is closed).
+            connection is closed).
     """
     from acp.utils import request_model_from_dict
     from pydantic import ValidationError

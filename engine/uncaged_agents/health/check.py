@@ -97,7 +97,7 @@ def check_agent(
 
     Args:
         settings: with ``secret:NAME`` still in them. where: the place in config.yaml of the
-        settings, or the agent's name.
+            settings, or the agent's name.
     """
     known: dict[str, str] = {}
     begin_s = time.monotonic()

@@ -57,7 +57,7 @@ def ask_until_usable(
 
     Args:
         record_attempt: writes an unusable answer to the journal; called before a correction is
-        requested.
+            requested.
         restore: restores the files as they were before the first answer.
     Raises:
         AgentFailed: from the agent; a failure to answer is not corrected.
