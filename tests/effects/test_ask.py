@@ -51,9 +51,9 @@ def test_a_bad_body_is_a_failure(body: object, words: str, harness: EffectHarnes
     assert words in str(outcome.error["message"])
 
 
-def test_an_answer_to_a_body_with_choices_and_schema_counts(desk: Desk) -> None:
+def test_an_answer_to_a_body_with_choices_and_schema_counts(harness: EffectHarness) -> None:
     """A thread that already waits with both, from an older version, is answered by the schema."""
     body = {"question": "Why?", "choices": [1], "schema": {"type": "string"}}
     assert AskHandler().outcome_schema(body) == {"type": "string"}
-    answered = replace(desk.context(1), answer="x")
+    answered = replace(harness.context(1), answer="x")
     assert AskHandler().perform(body, answered) == Answer(fields={"outcome": "x"})
