@@ -595,12 +595,12 @@ def test_a_cell_that_changes_the_engine_inside_hurts_only_itself(mechanism: str)
 import sys
 def run(input, options):
     frame = sys._getframe()
-    while "Speaker" not in frame.f_globals:
+    while "AnswerWriter" not in frame.f_globals:
         frame = frame.f_back
     def lie(self, slot, seq, word, body, digest="-"):
         import posix
         posix.write(self._fd, b"9 9 locked - {}\\n")
-    frame.f_globals["Speaker"].answer = lie
+    frame.f_globals["AnswerWriter"].answer = lie
     yield {"null": 1}
 """
     assert death(source, mechanism).reason == "protocol"

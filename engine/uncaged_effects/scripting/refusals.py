@@ -79,7 +79,7 @@ def _sentence(refusal: Refusal, limits: ScriptLimits) -> str:
                 "may only be read" if refusal.readable else "is outside what the policy allows"
             )
             return f"the path {what!r} {problem}; {declared('write', [*limits.write, what])}"
-        case "room":
+        case "space":
             return f"the file system of {what!r} is outside what the policy allows; {declared('read', [*limits.read, what])}"
         case _:
             subject = (

@@ -85,10 +85,10 @@ def replace() -> None:
     for name, change in CHANGES.items():
         if name in sys.modules:
             change(sys.modules[name])
-    sys.meta_path.insert(0, Changing())
+    sys.meta_path.insert(0, PatchingFinder())
 
 
-class Changing:
+class PatchingFinder:
     """Import finder that patches a few modules right after their execution."""
 
     @staticmethod
@@ -157,14 +157,14 @@ def change_datetime(module: Any) -> None:
     """Replace the C types, which cannot be patched, by subclasses that pass for them."""
 
     def passes_for(real: type) -> type[type]:
-        class Passing(type):
+        class InstanceCheck(type):
             def __instancecheck__(cls, instance: object) -> bool:
                 return isinstance(instance, real)
 
             def __subclasscheck__(cls, subclass: type) -> bool:
                 return issubclass(subclass, real)
 
-        return Passing
+        return InstanceCheck
 
     def same(real: type, **refused: str) -> type:
         def show(self: object) -> str:

@@ -113,7 +113,7 @@ def view_of(bounds: ScriptBounds, program: Path) -> ScriptView:
         execute = [*SYSTEM_DIRECTORIES, *bounds.read, *bounds.write, *prefixes, program]
     system += [*SYSTEM_FILES, *(NETWORK_FILES if bounds.network else ())]
     links = _links((*system, *PROGRAM_LINKS))
-    real = [place for item in programs for place in ways_to(item)]
+    real = [place for item in programs for place in link_chain(item)]
     shown = (name for name in system if name not in links)
     read = [
         text
@@ -164,7 +164,7 @@ def find_program(name: str, environment: Mapping[str, str], directory: Path) -> 
     return None if found is None else Path(os.path.abspath(found))  # noqa: PTH100 - the same
 
 
-def ways_to(program: Path) -> list[Path]:
+def link_chain(program: Path) -> list[Path]:
     """Return each place that a program's symbolic links lead over, and where they end: a venv's
     Python may take two steps.
 
@@ -198,12 +198,12 @@ def python_prefixes(program: Path) -> list[Path]:
     return found
 
 
-def above(path: Path) -> Iterator[str]:
+def ancestors(path: Path) -> Iterator[str]:
     """Return the ancestors of an absolute path, the nearest first, without the root directory."""
-    return _above(str(path))
+    return _ancestors(str(path))
 
 
-def _above(text: str) -> Iterator[str]:
+def _ancestors(text: str) -> Iterator[str]:
     while (end := text.rfind("/")) > 0:
         text = text[:end]
         yield text
@@ -246,7 +246,7 @@ def _uncovered(paths: Iterable[str], writable: Iterable[Path]) -> tuple[Path, ..
     found = []
     for path in sorted(set(paths) - walls, key=lambda text: text.split("/")):
         nearest = next(
-            (place for place in (*_above(path), "/") if place in kept or place in walls), None
+            (place for place in (*_ancestors(path), "/") if place in kept or place in walls), None
         )
         if nearest is None or nearest in walls:
             kept.add(path)

@@ -141,7 +141,8 @@ def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
     On the way from a directory that may be written to a place in it, each directory is mounted on
     itself: a mount cannot be renamed, so the place keeps its name.
     """
-    from .bounds import above  # not needed by a bundle's process, which starts with every worker
+    # not at the top: a bundle's process, which starts with every worker, does not need it
+    from .bounds import ancestors
 
     read = {str(path) for path in view.read}
     places = {str(path): "--bind" for path in view.write} | dict.fromkeys(read, "--ro-bind")
@@ -151,20 +152,20 @@ def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
         *interpreter.stdlib,
         *interpreter.files,
     ):
-        if read.isdisjoint((str(path), *above(path), "/")):
+        if read.isdisjoint((str(path), *ancestors(path), "/")):
             places[str(path)] = "--ro-bind"
     places |= {str(path): "--tmpfs" for path in view.hidden if str(path) not in places}
-    return places | {way: "--bind" for place in places for way in _way_to(place, places)}
+    return places | {way: "--bind" for place in places for way in _writable_parents(place, places)}
 
 
-def _way_to(place: str, places: Mapping[str, str]) -> list[str]:
+def _writable_parents(place: str, places: Mapping[str, str]) -> list[str]:
     """Return the directories between a place and the nearest mount around it, if that is writable;
     links stay links.
     """
-    from .bounds import above
+    from .bounds import ancestors
 
     between: list[str] = []
-    for directory in (*above(Path(place)), "/"):
+    for directory in (*ancestors(Path(place)), "/"):
         if directory in places:
             return (
                 [way for way in between if not os.path.islink(way)]  # noqa: PTH114 - texts
@@ -177,11 +178,11 @@ def _way_to(place: str, places: Mapping[str, str]) -> list[str]:
 
 def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
     """Return the options that make the file system, directories before what lies in them."""
-    from .bounds import above
+    from .bounds import ancestors
 
     options: list[str] = []
     shell = [] if view.shell is None else [str(view.shell[0])]
-    around = {directory for place in (*places, *shell) for directory in above(Path(place))} | {
+    around = {directory for place in (*places, *shell) for directory in ancestors(Path(place))} | {
         str(path) for path in view.listed
     }
     for directory in sorted(around, key=lambda text: text.split("/")):
@@ -208,10 +209,10 @@ def _cover(directory: str, places: Collection[str]) -> list[str]:
     """Mount an empty directory over another; directories on the way to places below it are open to
     every user.
     """
-    from .bounds import above
+    from .bounds import ancestors
 
     within = {
-        way for place in places for way in above(Path(place)) if way.startswith(f"{directory}/")
+        way for place in places for way in ancestors(Path(place)) if way.startswith(f"{directory}/")
     }
     options = ["--perms", "0755", "--tmpfs", directory]
     for way in sorted(within, key=lambda text: text.split("/")):

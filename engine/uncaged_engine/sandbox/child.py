@@ -61,24 +61,24 @@ def main(payload: Mapping[str, Any], reader: BufferedReader, answer_fd: int) -> 
     sys.__stdin__ = sys.__stdout__ = sys.__stderr__ = None  # type: ignore[misc]  # the same
     modules = payload["modules"]
     settings = payload["settings"]
-    open_doors: list[str] = []
+    remaining_access: list[str] = []
     lockdown = load(modules["lockdown"], "lockdown")
     lockdown["follow_parent"](settings)
     if "filter" in settings:  # absent for a trusted bundle
         landlock = load(modules["landlock"], "landlock") if "landlock" in modules else None
         try:
             lockdown["lock_down"](settings, landlock)
-            open_doors = lockdown["open_doors"](settings["doors"])
+            remaining_access = lockdown["remaining_access"](settings["probes"])
         except OSError as error:
-            open_doors = [f"lock-down failed: {error}"]
+            remaining_access = [f"lock-down failed: {error}"]
     if "boot" in modules:
         load(modules["boot"], "boot")["replace"]()
-    speaker = Speaker(answer_fd)
-    if open_doors:
-        speaker.answer(0, 0, b"open", encode({"doors": open_doors}))
+    writer = AnswerWriter(answer_fd)
+    if remaining_access:
+        writer.answer(0, 0, b"open", encode({"doors": remaining_access}))
         return
-    speaker.answer(0, 0, b"locked", b"{}")
-    BundleServer(reader, speaker, settings["answer_bytes"], settings["mark_bytes"]).serve()
+    writer.answer(0, 0, b"locked", b"{}")
+    BundleServer(reader, writer, settings["answer_bytes"], settings["mark_bytes"]).serve()
 
 
 def load(code: CodeType, name: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def load(code: CodeType, name: str) -> dict[str, Any]:
     return namespace
 
 
-class Speaker:
+class AnswerWriter:
     """Writer of answers to the pipe."""
 
     def __init__(self, answer_fd: int) -> None:
@@ -104,10 +104,10 @@ class BundleServer:
     """Request loop over the compiled bundle and its generators."""
 
     def __init__(
-        self, reader: BufferedReader, speaker: Speaker, answer_bytes: int, mark_bytes: int
+        self, reader: BufferedReader, writer: AnswerWriter, answer_bytes: int, mark_bytes: int
     ) -> None:
         self._reader = reader
-        self._speaker = speaker
+        self._writer = writer
         self._answer_bytes = answer_bytes
         self._mark_bytes = mark_bytes
         self._code: CodeType | None = None
@@ -122,7 +122,7 @@ class BundleServer:
             self._runs,
             _scan,
             self._advance,
-            self._speaker.answer,
+            self._writer.answer,
         )
         while frame := readline():
             letter, slot_text, seq_text, body = frame.split(b" ", 3)
@@ -137,15 +137,15 @@ class BundleServer:
                 answer_with(slot, seq + 1, word, answer)
             elif letter == b"S":
                 word, answer = self._start(slot, body)
-                self._speaker.answer(slot, 1, word, answer)
+                self._writer.answer(slot, 1, word, answer)
             elif letter == b"P":
                 self._replay(slot, seq, body)
             elif letter == b"D":
                 self._drop(slot)
-                self._speaker.answer(slot, 0, b"dropped", b"{}")
+                self._writer.answer(slot, 0, b"dropped", b"{}")
             else:
                 word, answer = self._compile(body)
-                self._speaker.answer(0, 0, word, answer)
+                self._writer.answer(0, 0, word, answer)
 
     def _compile(self, body: bytes) -> tuple[bytes, bytes]:
         request = decode(body)
@@ -204,7 +204,7 @@ class BundleServer:
                 digest.update(mark(answer, self._mark_bytes) + b"\n")
                 word, answer = self._outcome(slot, decode(frame.split(b" ", 3)[3]))
                 seq += 1
-        self._speaker.answer(slot, seq, word, answer, digest.hexdigest().encode())
+        self._writer.answer(slot, seq, word, answer, digest.hexdigest().encode())
 
     def _advance(
         self, slot: int, run: Callable[..., Any], method: Callable[[Any], Any], argument: object

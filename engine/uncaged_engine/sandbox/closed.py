@@ -25,7 +25,7 @@ KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
 
 
 def allows(status: os.stat_result, user: ScratchUser, bits: int) -> bool:
-    """Whether a file's mode gives *user* all of *bits* (4 read, 2 write, 1 enter)."""
+    """Return whether a file's mode gives *user* all of *bits* (4 read, 2 write, 1 enter)."""
     shift = 6 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 0
     return stat.S_IMODE(status.st_mode) >> shift & bits == bits
 
@@ -135,10 +135,10 @@ def _readable(place: Path, user: ScratchUser | None, hidden: Collection[Path]) -
         return [place]
     if not place.is_dir():
         return [place] if user is None or allows(place.stat(), user, 4) else []
-    return _Looking(place, user, hidden, above_hidden).parts(place, entered=True)
+    return _TreeWalk(place, user, hidden, above_hidden).parts(place, entered=True)
 
 
-class _Looking:
+class _TreeWalk:
     """Walk through a tree. user None: only hidden directories matter."""
 
     def __init__(

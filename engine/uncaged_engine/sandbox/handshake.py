@@ -19,7 +19,7 @@ from . import bubblewrap
 from .bounds import ScriptBounds, ScriptView
 from .interpreter import find_interpreter
 from .mechanism import Mechanism
-from .mounted import Hold
+from .mounted import MountBarrier
 from .payload import LOADER
 from .scratch import ScratchUser
 from .script_process import ScriptProcess
@@ -43,9 +43,9 @@ def start_stage(
         The process, and if the script is watched, the listener descriptor of its filter.
     """
     places = bubblewrap.places_of(view, find_interpreter())
-    with Hold(_accounts(user), places, view.links) as hold, ExitStack() as ours:
+    with MountBarrier(_accounts(user), places, view.links) as barrier, ExitStack() as ours:
         with ExitStack() as theirs:
-            theirs.callback(os.close, hold.read_fd)
+            theirs.callback(os.close, barrier.read_fd)
             payload_read, payload_write = os.pipe()
             theirs.callback(os.close, payload_read)
             pipe = ours.enter_context(os.fdopen(payload_write, "wb", buffering=0))
@@ -53,14 +53,14 @@ def start_stage(
             theirs.callback(os.close, info_write)
             info = ours.enter_context(os.fdopen(info_read, "rb", buffering=0))
             status, status_inside = map(ours.enter_context, socket.socketpair())
-            passed = (payload_read, status_inside.fileno(), info_write, hold.read_fd)
-            script = _start(_command(mechanism, view, bounds, passed, hold=hold), passed)
+            passed = (payload_read, status_inside.fileno(), info_write, barrier.read_fd)
+            script = _start(_command(mechanism, view, bounds, passed, barrier=barrier), passed)
         status_inside.close()
         try:
             # before the payload, so that process 1 cannot have ended yet
             if mechanism.program is not None:
-                _check_mounts(script, info.fileno(), hold, prepare)
-            hold.release()
+                _check_mounts(script, info.fileno(), barrier, prepare)
+            barrier.release()
             with suppress(BrokenPipeError):
                 pipe.write(payload)
             pipe.close()
@@ -88,7 +88,7 @@ def _command(
     bounds: ScriptBounds,
     passed: tuple[int, ...],
     *,
-    hold: Hold,
+    barrier: MountBarrier,
 ) -> list[str]:
     payload, status, info, accounts = passed
     interpreter = find_interpreter()
@@ -109,15 +109,18 @@ def _command(
         network=bounds.network,
         root=os.geteuid() == 0,
         temporary_bytes=bounds.scratch_bytes,
-        accounts_fd=accounts if hold.mounts_accounts else None,
+        accounts_fd=accounts if barrier.mounts_accounts else None,
         info_fd=info,
-        places=hold.places,
+        places=barrier.places,
         arguments=stage,
     )
 
 
 def _check_mounts(
-    script: ScriptProcess, info_fd: int, hold: Hold, prepare: Callable[[int], None] | None
+    script: ScriptProcess,
+    info_fd: int,
+    barrier: MountBarrier,
+    prepare: Callable[[int], None] | None,
 ) -> None:
     """Check bubblewrap's mounts and call *prepare*; a bubblewrap that failed is reported later."""
     first = _process_1(info_fd)
@@ -127,7 +130,7 @@ def _check_mounts(
         script.tree_fd = os.pidfd_open(first)
     except ProcessLookupError:
         return
-    hold.check(first, START_TIMEOUT_S)
+    barrier.check(first, START_TIMEOUT_S)
     if prepare is not None:
         prepare(first)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .bounds import ScriptView, above
+from .bounds import ScriptView, ancestors
 from .reach import FACTS
 from .watch import ANY_ADDRESS, SOCKET_TABLES, Attempt, Interest, Kind, listening_ports
 
@@ -61,7 +61,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walls:
+class RefusalFinder:
     """Enforcement around one script, to tell refused attempts from others.
 
     own: its private places. mounted: hidden things do not exist for it (bubblewrap); else only
@@ -142,7 +142,7 @@ class Walls:
         return None if self._leads_on(entry) else entry
 
     def _leads_on(self, path: str) -> bool:
-        """Whether a directory is an ancestor of something that the script may use."""
+        """Return whether a directory is an ancestor of something that the script may use."""
         return path == "/" or any(
             _lies_in(str(place), (path,)) for place in (*self.view.read, *self.view.write)
         )
@@ -155,14 +155,14 @@ class Walls:
                     yield Refusal(kind="reach", what=path)
             case "execute":
                 yield from self._program(path)
-            case "look" | "open" | "write" | "room":
+            case "look" | "open" | "write" | "space":
                 if os.path.dirname(path) in self.script_path.split(":"):  # noqa: PTH120 - as text
                     yield from self._program(path)
                 else:
                     yield from self._path(attempt.kind, path)
 
     def _is_there(self, address: str) -> bool:
-        """Whether an address is one of another machine, or has a listener on this one."""
+        """Return whether an address is one of another machine, or has a listener on this one."""
         if address in (ANY_ADDRESS, SOCKET_TABLES):
             return True
         host, _, port = address.rpartition(":")
@@ -178,7 +178,7 @@ class Walls:
         if (
             shell
             or path in execute
-            or any(directory in execute for directory in above(Path(real)))
+            or any(directory in execute for directory in ancestors(Path(real)))
             or real in execute
         ):
             yield from self._interpreter(path)
@@ -212,7 +212,7 @@ class Walls:
         real = os.path.realpath(path)
         if path == PROCESSES or path.startswith(f"{PROCESSES}/"):
             yield from self._processes(kind, path)
-        elif kind in ("look", "room") and not self.mounted:
+        elif kind in ("look", "space") and not self.mounted:
             return  # names and sizes are public there
         elif self._covers(real, self.view.write) or path in self.own:
             return
@@ -266,14 +266,14 @@ def _by_both_names(places: tuple[Path, ...] | tuple[str, ...]) -> tuple[str, ...
 
 
 def _of_the_network(path: str) -> bool:
-    """Whether a path under ``/proc`` shows the sockets of the script's own network."""
+    """Return whether a path under ``/proc`` shows the sockets of the script's own network."""
     return path.startswith(
         ("/proc/net/tcp", "/proc/net/udp", "/proc/self/net/tcp", "/proc/self/net/udp")
     )
 
 
 def _of_the_machine(path: str) -> bool:
-    """Whether a path under ``/proc`` shows more than the calling process and the kernel's
+    """Return whether a path under ``/proc`` shows more than the calling process and the kernel's
     settings.
     """
     of_listings = (

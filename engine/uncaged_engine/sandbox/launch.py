@@ -183,13 +183,13 @@ def _payload(
     if mechanism is not None:
         names.append("boot")
         inside |= {"limits": limits, "filter": seccomp.assemble(seccomp.CELL, machine)}
-        closed = {
+        probes = {
             "read": _foreign_files(),
             "write": list(_WRITE_PROBES),
             "socket": numbers["socket"],
             "calls": filtered_calls(machine),
         }
-        inside |= {"doors": closed}
+        inside |= {"probes": probes}
         if mechanism.name == "landlock":
             names.append("landlock")
             inside["landlock"] = landlock_settings(mechanism, find_interpreter())

@@ -138,7 +138,7 @@ def send_descriptor(sendmsg: int, to: int, word: bytes, descriptor: int) -> None
     syscall(sendmsg, to, message, 0)
 
 
-def open_doors(doors: Mapping[str, Any]) -> list[str]:
+def remaining_access(doors: Mapping[str, Any]) -> list[str]:
     """Try to read, write, connect, make the calls that only the filter refuses, fork and exec;
     return what succeeded.
     """

@@ -58,7 +58,7 @@ class Mechanism:
 
     @property
     def holds_scripts(self) -> bool:
-        """Whether the mechanism can run scripts; any can run bundles."""
+        """Return whether the mechanism can run scripts; any can run bundles."""
         return self.name == "bubblewrap" or self.landlock_abi >= SCRIPT_ABI
 
 

@@ -25,7 +25,7 @@ _PLACED_ONCE = ("", "/tmp")  # noqa: S108 - inside
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
-class Hold:
+class MountBarrier:
     """Pipe with the script's /etc/passwd; bubblewrap reads it after all other mounts, and blocks
     until `release`.
 
@@ -56,7 +56,7 @@ class Hold:
 
     @property
     def mounts_accounts(self) -> bool:
-        """Whether the file is mounted; not if the machine's own was granted."""
+        """Return whether the file is mounted; not if the machine's own was granted."""
         return self.places.keys().isdisjoint(("/etc/passwd", "/etc", "/"))
 
     def check(self, pid: int, timeout_s: float) -> None:
@@ -102,13 +102,13 @@ def misplaced(
     machine = [
         point.removeprefix(OLD_ROOT) for point, _ in made if point.startswith(f"{OLD_ROOT}/")
     ]
-    wanted = {_through(place, links): place for place in places}
+    wanted = {_inside_path(place, links): place for place in places}
     found: dict[str, str] = {}
     for point, content in made:
         if point != NEW_ROOT and not point.startswith(f"{NEW_ROOT}/"):
             continue
         where = point.removeprefix(NEW_ROOT)
-        if any(where == own or where.startswith(f"{own}/") for own in _ITS_OWN) or _came_along(
+        if any(where == own or where.startswith(f"{own}/") for own in _ITS_OWN) or _is_submount(
             where, wanted, machine
         ):
             continue
@@ -126,8 +126,8 @@ def _is_made(inside: str, made: Collection[tuple[str, str]]) -> bool:
     return any(point == f"{NEW_ROOT}{inside}" for point, _ in made)
 
 
-def _came_along(where: str, wanted: Mapping[str, str], machine: Collection[str]) -> bool:
-    """Whether a mount of the machine came with a bind of a directory above it."""
+def _is_submount(where: str, wanted: Mapping[str, str], machine: Collection[str]) -> bool:
+    """Return whether a mount of the machine came with a bind of a directory above it."""
     for inside, place in wanted.items():
         if (
             where.startswith(f"{inside}/")
@@ -137,7 +137,7 @@ def _came_along(where: str, wanted: Mapping[str, str], machine: Collection[str])
     return False
 
 
-def _through(place: str, links: Sequence[tuple[Path, str]]) -> str:
+def _inside_path(place: str, links: Sequence[tuple[Path, str]]) -> str:
     """Return a place as it is inside, through the links of the root directory; no other links are
     followed.
     """

@@ -74,11 +74,11 @@ def execute_landlock(view: ScriptView, *, abi: int) -> dict[str, object]:
     return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
 
 
-def carries(
+def needs_capability(
     view: ScriptView, program: Path, directory: Path, granted: Collection[Path], user: ScratchUser
 ) -> bool:
-    """Whether the script's user needs the capability to pass through closed directories (only as
-    root, only with Landlock).
+    """Return whether the script's user needs the capability to pass through closed directories;
+    only as root, only with Landlock.
 
     With it, `shown_by_rights` keeps closed what the modes close.
 
@@ -108,7 +108,7 @@ def carries(
 
 
 def _reachable(path: Path, user: ScratchUser) -> bool:
-    """Whether every directory above the path lets the user pass."""
+    """Return whether every directory above the path lets the user pass."""
     return all(
         allows(directory.stat(), user, 1) for directory in Path(os.path.realpath(path)).parents
     )

@@ -17,11 +17,11 @@ from . import bubblewrap, seccomp
 from .bounds import DEFAULT_PATH, ScriptBounds, ScriptView, find_program, view_of
 from .closed import shown_by_entries, shown_by_rights
 from .handshake import start_stage
-from .hidden import OWN, Walls
+from .hidden import OWN, RefusalFinder
 from .interpreter import find_interpreter
 from .mechanism import INSTALL, SCRIPT_ABI, Mechanism, known_landlock_abi
 from .payload import call_numbers, make_payload
-from .reach import carries, execute_landlock, script_landlock
+from .reach import execute_landlock, needs_capability, script_landlock
 from .rlimits import count_tasks, script_limits
 from .scratch import ScratchUser, scratch_user
 from .script_process import Refusals, ScriptProcess
@@ -126,7 +126,9 @@ class _Request:
         carry = (
             root
             and self.private is not None
-            and carries(self.view, self.program, self._directory, self.bounds.read, self.user)
+            and needs_capability(
+                self.view, self.program, self._directory, self.bounds.read, self.user
+            )
         )
         view, known = self.view, dict(self.bounds.identities)
         if self.private is None and root:
@@ -217,7 +219,7 @@ def _watch(request: _Request, listener: int, machine_path: str) -> Refusals:
         else (str(private),)
     )
     machine, network = request.mechanism.machine, request.bounds.network
-    walls = Walls(
+    finder = RefusalFinder(
         view=request.view,
         own=own,
         mounted=private is None,
@@ -230,7 +232,7 @@ def _watch(request: _Request, listener: int, machine_path: str) -> Refusals:
         listener,
         machine=machine,
         user=request.user,
-        interest=walls.interest(),
+        interest=finder.interest(),
         sockets=private is None or network,
     )
-    return lambda: walls.refusals(watch.finish())
+    return lambda: finder.refusals(watch.finish())

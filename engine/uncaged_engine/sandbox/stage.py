@@ -27,7 +27,7 @@ CAP_DAC_READ_SEARCH = 2
 NOT_STARTED = 127
 
 
-class Ended(BaseException):
+class EndRequested(BaseException):
     """Request of the engine to end, or the engine's own end."""
 
 
@@ -81,7 +81,7 @@ def confine(
     """
     posix.umask(0o022)
     if settings["user"] is not None:
-        _become(
+        _drop_privileges(
             *settings["user"],
             carry=settings["carry"],
             lockdown=lockdown,
@@ -116,7 +116,7 @@ def check_identities(identities: Mapping[str, tuple[int, int]]) -> None:
             raise LookupError(path)
 
 
-def _become(
+def _drop_privileges(
     uid: int, gid: int, *, carry: bool, lockdown: Mapping[str, Any], numbers: Mapping[str, int]
 ) -> None:
     """Give up root irrevocably.
@@ -169,7 +169,7 @@ def supervise(
         for fd in (0, 1):
             posix.close(fd)
         code = _wait_for(child)
-    except Ended:
+    except EndRequested:
         code = 128 + SIGTERM
     finally:
         signal(SIGTERM, SIG_DFL)
@@ -194,7 +194,7 @@ def remove(directory: str) -> None:
 
 
 def _end(*_: object) -> None:
-    raise Ended
+    raise EndRequested
 
 
 def _wait_for(child: int) -> int:
@@ -211,7 +211,7 @@ def _wait_for(child: int) -> int:
 def end_all(outside: int) -> None:
     """Kill all started processes, however often they fork, and reap them."""
     while True:
-        if _is_walled_in(outside):
+        if _is_scoped(outside):
             _kill(-1)  # one atomic kill, so that nothing can fork between two
         else:
             for pid in children():
@@ -229,9 +229,9 @@ def _kill(pid: int) -> None:
         return
 
 
-def _is_walled_in(outside: int) -> bool:
-    """Whether the kernel refuses signals to processes that are not ours; tested with signal 0,
-    which has no effect.
+def _is_scoped(outside: int) -> bool:
+    """Return whether the kernel refuses signals to processes outside of the Landlock scope; tested
+    with signal 0, which has no effect.
     """
     if posix.getppid() != outside:
         return False

@@ -29,7 +29,7 @@ from typing import Literal
 from .scratch import ScratchUser
 from .syscalls import number_of
 
-Kind = Literal["execute", "open", "write", "look", "room", "reach"]
+Kind = Literal["execute", "open", "write", "look", "space", "reach"]
 """room: the space of a file system. reach: an address of the network."""
 
 MOST = 2_000
@@ -55,7 +55,7 @@ _CALLS: Mapping[str, tuple[Kind, int, int | None]] = {
     **dict.fromkeys(
         ("newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), ("look", 1, None)
     ),
-    "statfs": ("room", 0, None),
+    "statfs": ("space", 0, None),
     "connect": ("reach", 1, 2),
     "sendto": ("reach", 4, 5),
     "socket": ("reach", 0, None),
@@ -116,7 +116,7 @@ class Watch:
         self._interest = interest
         self._sockets = sockets
         self._attempts: dict[Attempt, None] = {}
-        self._room = {Interest.NONE: 0, Interest.LOW: MOST, Interest.HIGH: MOST}
+        self._capacity = {Interest.NONE: 0, Interest.LOW: MOST, Interest.HIGH: MOST}
         self._error: BaseException | None = None
         self._wake, self._woken = os.pipe()
         with suppress(OSError):
@@ -195,11 +195,11 @@ class Watch:
         )
         if (
             what is not None
-            and self._room[interest]
+            and self._capacity[interest]
             and (attempt := Attempt(kind=kind, what=what)) not in self._attempts
         ):
             self._attempts[attempt] = None
-            self._room[interest] -= 1
+            self._capacity[interest] -= 1
 
     def _address(self, call: _Call, place: int, more: int | None) -> str | None:
         """Return the target of a socket: an address with its port, or a path; None if it cannot be
@@ -256,7 +256,7 @@ class _Call:
 def _absolute(pid: int, kind: Kind, path: str) -> str | None:
     """Return a path from the root; None if it cannot lead to hidden things."""
     if not path.startswith("/"):
-        if kind in ("look", "room") and ".." not in path:
+        if kind in ("look", "space") and ".." not in path:
             return None  # the script sees that directory
         try:
             path = f"{Path(f'/proc/{pid}/cwd').readlink()}/{path}"

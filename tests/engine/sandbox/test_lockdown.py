@@ -19,7 +19,7 @@ from uncaged_engine.sandbox.payload import call_numbers, filtered_calls
 machine = os.uname().machine
 doors = {"read": ["/etc/passwd", "/nonexistent"], "write": [sys.argv[1]],
          "socket": call_numbers(machine)["socket"], "calls": filtered_calls(machine)}
-print("\\n".join(lockdown.open_doors(doors)))
+print("\\n".join(lockdown.remaining_access(doors)))
 """
 
 
