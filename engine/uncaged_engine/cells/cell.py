@@ -70,7 +70,8 @@ class CellLimits:
     """Limits of one process, for all its threads together.
 
     slow_ms: how long an outcome waits for the bundle's next effect, to be flushed together with its
-    intent; a deadline shorter than that is noticed late.
+    intent: without it 16 threads cost 1.95 flushes a step, with these 5 ms 1.12. A deadline shorter
+    than that is noticed late.
     """
 
     memory_bytes: int = 1 << 30
@@ -207,8 +208,6 @@ class Cell:
         frame = b"O %d %d %b" % (slot, seq, line)
         if frame.find(b"\n") != len(frame) - 1:
             frame = frame_of("O", slot, seq, line)
-        # with a flush at once if the lock is taken, 16 threads cost 1.95 flushes a step; with a
-        # moment of patience, 1.12
         if not self._lock.acquire(timeout=self._slow_s):
             on_slow()
             on_slow = _do_nothing

@@ -17,6 +17,7 @@ from typing import Any
 from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import ThreadId
 
+from ..journal import lines
 from ..journal.infolog import InfoLog
 from ..journal.journal import Journal
 from ..journal.recover import History
@@ -101,11 +102,12 @@ class BundleSession:
             raise ReplayError(f"thread {self._thread} has no generator")
         try:
             # the bundle knows no blobs: what a line may hold must not change what it sees
-            sent = self._blobs.expand(line)
+            if line.rfind(lines.BLOB_KEY, -lines.BLOB_ROOM_BYTES) >= 0:
+                line = self._blobs.expand(line)
             reply = cell.send_outcome(
                 self._slot,
                 seq - self._handed_over,
-                sent,
+                line,
                 deadline_s=self._deadline_s,
                 on_slow=self._journal.flush,
             )

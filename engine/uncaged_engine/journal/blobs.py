@@ -58,8 +58,7 @@ class Blobs(Protocol):
         """Return a sealed line as the bundle gets it: unchanged, or with its blob put back in (and
         then without a chain).
         """
-        # the first test is a shortcut for every step's line, the second decides
-        if line.rfind(lines.BLOB_KEY, -lines.BLOB_ROOM_BYTES) < 0 or lines.blob_of(line) is None:
+        if lines.blob_of(line) is None:
             return line
         record = self.expand_record(json.loads(line[:-1]))
         del record["chain"]

@@ -71,8 +71,12 @@ def decode(raw: bytes, *, max_bytes: int = MAX_BYTES) -> object:
         raise CodecError(
             "not canonical JSON (duplicate keys, white space or another spelling of a number or a character)"
         )
-    # no value is deeper than it has brackets: most are not walked
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
+    # no value is deeper than it has pairs of brackets: most are not walked
+    if (
+        len(raw) > 2 * MAX_DEPTH
+        and raw.count(b"[") + raw.count(b"{") > MAX_DEPTH
+        and depth(value) > MAX_DEPTH
+    ):
         raise CodecError(f"nested deeper than {MAX_DEPTH}")
     return value
 
