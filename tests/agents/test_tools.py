@@ -43,7 +43,7 @@ def box(
     tree: Path, rights: Rights = ALL_TOOLS, cancel: Cancel | None = None, **more: Any
 ) -> Toolbox:
     usual: dict[str, Any] = {
-        "place": WorkingDirectory.around(tree),
+        "workdir": WorkingDirectory.around(tree),
         "environment": {"PATH": os.environ["PATH"], "HOME": "/nonexistent"},
         "reads": (),
         "writable": True,
@@ -194,10 +194,10 @@ def test_a_subdirectory_sees_the_whole_worktree(tree: Path) -> None:
     """A person who started in a subdirectory works there; the rest of the repository is within
     reach, what is beyond is not.
     """
-    place = WorkingDirectory.around(tree / "src")
-    assert place.read("../README.md") == "read me\n"
+    workdir = WorkingDirectory.around(tree / "src")
+    assert workdir.read("../README.md") == "read me\n"
     with pytest.raises(ToolError):
-        place.read("../../secret")
+        workdir.read("../../secret")
 
 
 def test_line_ends_stay_what_they_are(tree: Path, use: Use) -> None:

@@ -140,7 +140,7 @@ def test_a_slip_in_the_config_is_told_once(
     done = command("doctor", *option)
     problems = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("problem")]
     assert sorted(problems) == ["a", "b", "c", "nobody"]
-    assert "note    config      flows.solve-isue: there is no such flow" in done.stdout
+    assert "note    config      flows.solve-isue: no such flow" in done.stdout
     assert done.returncode == 1
 
 
