@@ -11,9 +11,8 @@ from pathlib import Path
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import json_output
-from ..display.follow import follow
-from ..display.output import is_terminal, note, result
+from ..display.output import is_terminal, note
+from ..display.started import follow_or_print
 from ..inputs.files import read_text
 from ..inputs.form import edit, fill, template
 from ..inputs.options import detach_option, json_option, thread_argument, verbose_option
@@ -71,15 +70,14 @@ def command(
     if answer is None and status == "waiting":
         answer = ask(question_record, thread_id, edited=edited)
     engine.answer(thread_id, converted(answer, question_record))
-    if not detach:
-        return follow(
-            engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(view.records)
-        )
-    if as_json:
-        json_output.document({"threadId": thread_id})
-    else:
-        result(thread_id)
-    return 0
+    return follow_or_print(
+        engine,
+        thread_id,
+        detach=detach,
+        as_json=as_json,
+        verbose=verbose,
+        known_records=len(view.records),
+    )
 
 
 def read(value: str | None, file: Path | None) -> str | None:

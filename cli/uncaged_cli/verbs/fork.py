@@ -8,9 +8,7 @@ from typing import Any
 import click
 from uncaged_bundles.errors import UsageError
 
-from ..display import json_output
-from ..display.follow import follow
-from ..display.output import result
+from ..display.started import follow_or_print
 from ..inputs.completion import complete_roles, complete_versions
 from ..inputs.consent import binding_asker
 from ..inputs.options import (
@@ -104,10 +102,4 @@ def command(
         options=RunOptions(**options, agents=parse_agents(agents)),
         accept=binding_asker(thread, accept=accept),
     )
-    if not detach:
-        return follow(engine, thread_id, as_json=as_json, verbose=verbose)
-    if as_json:
-        json_output.document({"threadId": thread_id})
-    else:
-        result(thread_id)
-    return 0
+    return follow_or_print(engine, thread_id, detach=detach, as_json=as_json, verbose=verbose)

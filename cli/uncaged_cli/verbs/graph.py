@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -65,20 +66,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         edges, counts = merge([], _edges_of_threads(engine, bundle_hash))
     if as_json:
         json_output.document(
-            {
-                "hash": bundle_hash,
-                "declared": bool(declared),
-                "edges": [
-                    {
-                        "from": edge.source,
-                        "status": edge.label,
-                        "to": edge.target,
-                        "taken": counts[edge],
-                    }
-                    for edge in edges
-                ],
-                "path": [edge.target for edge in path],
-            }
+            {"hash": bundle_hash, **_graph_document(declared, edges, counts, path)}
         )
         return
     if not edges and not descriptor.roles:
@@ -95,6 +83,16 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         result(as_path(path))
     for line in as_mermaid(edges, counts) if form == "mermaid" else as_text(edges, counts):
         result(line)
+
+
+def _graph_document(
+    declared: Sequence[Edge], edges: Sequence[Edge], counts: Counter[Edge], path: Sequence[Edge]
+) -> dict[str, object]:
+    listed = [
+        {"from": edge.source, "status": edge.label, "to": edge.target, "taken": counts[edge]}
+        for edge in edges
+    ]
+    return {"declared": bool(declared), "edges": listed, "path": [edge.target for edge in path]}
 
 
 def _edges_of_threads(engine: Engine, bundle_hash: BundleHash) -> list[Edge]:

@@ -8,8 +8,8 @@ import click
 from uncaged_bundles.errors import UncagedError, UsageError
 
 from ..display import json_output
-from ..display.follow import follow
 from ..display.output import Styled, note, result
+from ..display.started import follow_or_print
 from ..inputs.completion import complete_threads
 from ..inputs.consent import binding_asker
 from ..inputs.options import (
@@ -90,15 +90,14 @@ def command(
         options=RunOptions(**options, agents=parse_agents(agents)),
         accept=binding_asker(thread_id, accept=accept),
     )
-    if not detach:
-        return follow(
-            engine, thread_id, as_json=as_json, verbose=verbose, known_records=len(before.records)
-        )
-    if as_json:
-        json_output.document({"threadId": thread_id})
-    else:
-        result(thread_id)
-    return 0
+    return follow_or_print(
+        engine,
+        thread_id,
+        detach=detach,
+        as_json=as_json,
+        verbose=verbose,
+        known_records=len(before.records),
+    )
 
 
 def resume_due(engine: Engine, *, as_json: bool) -> int:

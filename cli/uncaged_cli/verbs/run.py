@@ -11,6 +11,7 @@ from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.output import is_terminal, note, result
+from ..display.started import follow_or_print
 from ..inputs.consent import ask_once
 from ..inputs.options import (
     agent_option,
@@ -108,15 +109,10 @@ def command(
         options=RunOptions(agents=bindings, **options),
         launching=launching,
     )
-    if not detach:
-        from ..display.follow import follow
-
-        return follow(engine, thread_id, as_json=as_json, verbose=verbose)
-    if as_json:
-        json_output.document({"threadId": thread_id, "hash": bundle.hash})
-    else:
-        result(thread_id)
-    return 0
+    fields = {"hash": bundle.hash}
+    return follow_or_print(
+        engine, thread_id, detach=detach, as_json=as_json, verbose=verbose, fields=fields
+    )
 
 
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.clean import clean_line
@@ -17,6 +18,11 @@ from ..display.output import Styled, result, width_of
 from ..inputs.options import flow_argument, json_option
 from ..inputs.versions import find_version
 from ..runtime import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_bundles.contract import Descriptor
+    from uncaged_bundles.ids import BundleHash
+    from uncaged_bundles.storage.snapshot import Flow
 
 PURE = "nothing: it only computes and has no effects"
 FOREIGN = (
@@ -31,7 +37,6 @@ FOREIGN = (
 def command(flow: str, as_json: bool) -> None:
     """Show FLOW (a name or a hash): description, version, permissions, roles, parameters."""
     from uncaged_bundles.policy import widening
-    from uncaged_bundles.rights import Rights
     from uncaged_engine.effect_kinds import KNOWN
 
     engine = open_engine()
@@ -52,6 +57,16 @@ def command(flow: str, as_json: bool) -> None:
             }
         )
         return
+    show_flow(entry, bundle_hash, descriptor, allowed)
+
+
+def show_flow(
+    entry: Flow | None, bundle_hash: BundleHash, descriptor: Descriptor, allowed: Sequence[str]
+) -> None:
+    """Print a flow for people."""
+    from uncaged_bundles.rights import Rights
+
+    name = entry.name if entry else None
     result(
         Styled(f"{name or descriptor.name}@{bundle_hash}", "cyan"),
         "" if entry is None or entry.enabled else " (disabled)",
