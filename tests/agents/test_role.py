@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow  # worktrees and processes
 DONE = 'printf \'Done.\\n```json\\n{"status": "done"}\\n```\\n\''
 BAD = 'printf \'```json\\n{"status": "finished"}\\n```\\n\''
 NO_WORKSPACE: dict[str, Any] = {"role": {}}
-MakeDesk = Callable[..., EffectHarness]
+MakeHarness = Callable[..., EffectHarness]
 
 
 def shell(script: str, **settings: object) -> AgentSettings:
@@ -43,7 +43,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make_desk(store: Store, repository: Path) -> MakeDesk:
+def make_harness(store: Store, repository: Path) -> MakeHarness:
     """A thread whose agents are shell scripts by role ("" for all), with or without a workspace."""
 
     def make(
@@ -119,11 +119,11 @@ def worktree(harness: EffectHarness) -> Workspace:
     return workspace
 
 
-def test_an_answer_is_a_step_with_its_snapshot(make_desk: MakeDesk, repository: Path) -> None:
+def test_an_answer_is_a_step_with_its_snapshot(make_harness: MakeHarness, repository: Path) -> None:
     """Role first, content without the block, data, the agent's name, and a commit of what it
     changed; the checkout is untouched.
     """
-    harness = make_desk(default=f"cat > prompt.log; echo changed > add.py; {DONE}")
+    harness = make_harness(default=f"cat > prompt.log; echo changed > add.py; {DONE}")
     fields = answer(harness)
     snapshot = fields.pop("snapshot")
     assert list(fields.items()) == [
@@ -140,9 +140,9 @@ def test_an_answer_is_a_step_with_its_snapshot(make_desk: MakeDesk, repository: 
     assert harness.progress == [{"role": "coder", "agent": "default"}]
 
 
-def test_a_role_without_workspace_gets_none(make_desk: MakeDesk, store: Store) -> None:
+def test_a_role_without_workspace_gets_none(make_harness: MakeHarness, store: Store) -> None:
     """No git is needed, nothing is snapshotted, and the agent runs in an empty directory."""
-    harness = make_desk(
+    harness = make_harness(
         role_bundle(policy=NO_WORKSPACE), default=f'test -z "$(ls -A)" || exit 9; {DONE}'
     )
     assert answer(harness) == {
@@ -154,9 +154,11 @@ def test_a_role_without_workspace_gets_none(make_desk: MakeDesk, store: Store) -
     assert not (store.work / THREAD).exists()
 
 
-def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(make_desk: MakeDesk) -> None:
+def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(
+    make_harness: MakeHarness,
+) -> None:
     """Nothing that it could keep needs keeping."""
-    harness = make_desk(
+    harness = make_harness(
         role_bundle(policy={"role": {"workspace": "read"}}), default=f"cat add.py; {DONE}"
     )
     fields = answer(harness)
@@ -164,9 +166,9 @@ def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(make_desk: Mak
     assert "snapshot" not in fields
 
 
-def test_the_agent_works_where_the_person_was(make_desk: MakeDesk, repository: Path) -> None:
+def test_the_agent_works_where_the_person_was(make_harness: MakeHarness, repository: Path) -> None:
     """In the same subdirectory of the worktree, with the thread's test command at hand."""
-    harness = make_desk(directory=repository / "sub", default=f"pwd; {DONE}")
+    harness = make_harness(directory=repository / "sub", default=f"pwd; {DONE}")
     assert answer(harness)["content"] == f"{harness.store.work}/{THREAD}/sub\nDone."
 
 
@@ -180,7 +182,7 @@ printf '%s\n' '"result":"Done.\n```json\n{\"status\": \"done\"}\n```"}'
 
 
 def test_followers_see_files_as_the_worktree_names_them(
-    make_desk: MakeDesk, tmp_path: Path
+    make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     """Agents name files from the root of the machine; where a worktree lies says nothing to whoever
     follows.
@@ -190,7 +192,7 @@ def test_followers_see_files_as_the_worktree_names_them(
     program.write_text(SPEAKS)
     program.chmod(0o755)
     agents = {"writer": AgentSettings(use="program", settings={"row": "claude"})}
-    harness = make_desk(config=Config(agents=agents, agent="writer"))
+    harness = make_harness(config=Config(agents=agents, agent="writer"))
     harness.environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
     answer(harness)
     assert [report["file"] for report in harness.progress if report.get("tool") == "Edit"] == [
@@ -198,9 +200,11 @@ def test_followers_see_files_as_the_worktree_names_them(
     ]
 
 
-def test_the_override_is_called_and_the_default_is_not(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_the_override_is_called_and_the_default_is_not(
+    make_harness: MakeHarness, tmp_path: Path
+) -> None:
     """An agent for one role; the others have the default."""
-    harness = make_desk(
+    harness = make_harness(
         default=f"touch {tmp_path}/default; {DONE}", coder=f"touch {tmp_path}/coder; {DONE}"
     )
     assert answer(harness)["by"] == "coder"
@@ -210,12 +214,12 @@ def test_the_override_is_called_and_the_default_is_not(make_desk: MakeDesk, tmp_
 
 
 def test_a_first_reply_that_breaks_the_schema_is_repaired(
-    make_desk: MakeDesk, tmp_path: Path
+    make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     """Success with two calls: the first answer stands in an attempt, the step says how many answers
     it took.
     """
-    harness = make_desk(
+    harness = make_harness(
         default=f"if test -e {tmp_path}/once; then {DONE}; else touch {tmp_path}/once; {BAD}; fi"
     )
     fields = answer(harness)
@@ -225,11 +229,11 @@ def test_a_first_reply_that_breaks_the_schema_is_repaired(
     ]
 
 
-def test_three_unusable_answers_fail_the_step(make_desk: MakeDesk, repository: Path) -> None:
+def test_three_unusable_answers_fail_the_step(make_harness: MakeHarness, repository: Path) -> None:
     """The failure has the problems, the attempts have the answers, and the files are snapshotted
     all the same.
     """
-    harness = make_desk(default=f"echo more >> add.py; {BAD}")
+    harness = make_harness(default=f"echo more >> add.py; {BAD}")
     error = failure(harness)
     assert (error["kind"], error["role"], error["by"], error["calls"]) == (
         "extraction",
@@ -242,9 +246,11 @@ def test_three_unusable_answers_fail_the_step(make_desk: MakeDesk, repository: P
     assert git(repository, "show", f"{error['snapshot']}:add.py") == "1\nmore\nmore\nmore\n"
 
 
-def test_a_failing_agent_fails_the_step_with_one_call(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_failing_agent_fails_the_step_with_one_call(
+    make_harness: MakeHarness, tmp_path: Path
+) -> None:
     """Exit code and streams are in the record; nobody is asked twice."""
-    harness = make_desk(default=f"echo x >> {tmp_path}/calls; echo broken >&2; exit 7")
+    harness = make_harness(default=f"echo x >> {tmp_path}/calls; echo broken >&2; exit 7")
     error = failure(harness)
     assert (error["kind"], error["message"], error["exitCode"]) == (
         "agent",
@@ -259,7 +265,7 @@ def test_a_failing_agent_fails_the_step_with_one_call(make_desk: MakeDesk, tmp_p
 
 
 @pytest.mark.parametrize("where", ["body", "policy", "config"])
-def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None:
+def test_the_shortest_time_limit_counts(make_harness: MakeHarness, where: str) -> None:
     """Of the effect, the granted policy and the person's config; too long is a failure of its own
     kind.
     """
@@ -270,7 +276,7 @@ def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None
         agent="default",
         limits=LimitSettings(agent_s=0.1 if where == "config" else 600),
     )
-    harness = make_desk(role_bundle(policy=policy), config=config)
+    harness = make_harness(role_bundle(policy=policy), config=config)
     error = failure(harness, body={"name": "coder", "timeout_s": 0.1 if where == "body" else 600})
     assert (error["kind"], error["message"]) == (
         "timeout",
@@ -278,10 +284,10 @@ def test_the_shortest_time_limit_counts(make_desk: MakeDesk, where: str) -> None
     )
 
 
-def test_a_kill_is_a_void(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_kill_is_a_void(make_harness: MakeHarness, tmp_path: Path) -> None:
     """The bundle sees nothing of it, and no snapshot is made of half an answer."""
     os.mkfifo(tmp_path / "up")
-    harness = make_desk(default=f"echo half > add.py; echo up > {tmp_path}/up; sleep 600")
+    harness = make_harness(default=f"echo half > add.py; echo up > {tmp_path}/up; sleep 600")
 
     def stop() -> None:
         (tmp_path / "up").read_bytes()  # blocks until the agent runs
@@ -295,12 +301,12 @@ def test_a_kill_is_a_void(make_desk: MakeDesk, tmp_path: Path) -> None:
 
 
 def test_a_further_attempt_starts_from_the_last_snapshot(
-    make_desk: MakeDesk, repository: Path
+    make_harness: MakeHarness, repository: Path
 ) -> None:
     """What a killed attempt left in files, index and branch is gone; ignored files stay; what it
     left running is ended.
     """
-    harness = make_desk(default=f"cat add.py; {DONE}", planner=f"echo planned > add.py; {DONE}")
+    harness = make_harness(default=f"cat add.py; {DONE}", planner=f"echo planned > add.py; {DONE}")
     answer(harness, 1, {"name": "planner"})
     tree = worktree(harness).tree
     before = contents(tree)
@@ -319,18 +325,20 @@ def test_a_further_attempt_starts_from_the_last_snapshot(
     assert git(repository, "log", "--format=%s", worktree(harness).branch) == "one\n"
 
 
-def test_a_retry_of_the_same_step_starts_from_the_last_snapshot_too(make_desk: MakeDesk) -> None:
+def test_a_retry_of_the_same_step_starts_from_the_last_snapshot_too(
+    make_harness: MakeHarness,
+) -> None:
     """A bundle may say ``retry``; the second try must not build on the ruins of the first."""
-    harness = make_desk(default="cat add.py; echo ruin > add.py; exit 1")
+    harness = make_harness(default="cat add.py; echo ruin > add.py; exit 1")
     assert failure(harness)["stdout"] == "1\n"
     assert failure(harness)["stdout"] == "1\n"
 
 
-def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_desk: MakeDesk) -> None:
+def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_harness: MakeHarness) -> None:
     """The bundle saw the failure and went on; so do the files, and a restore of the next step leads
     back to them.
     """
-    harness = make_desk(default="cat add.py; echo left > add.py; exit 1")
+    harness = make_harness(default="cat add.py; echo left > add.py; exit 1")
     error = failure(harness, 1)
     harness.steps.append({"seq": 1, "error": error, "timestamp": 0})
     assert failure(harness, 2)["stdout"] == "left\n"
@@ -356,25 +364,25 @@ def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_desk: MakeDes
         ),
     ],
 )
-def test_a_bad_body_is_a_failure(make_desk: MakeDesk, body: object, words: str) -> None:
+def test_a_bad_body_is_a_failure(make_harness: MakeHarness, body: object, words: str) -> None:
     """The bundle's author reads it; no agent is asked."""
-    error = failure(make_desk(default="exit 9"), body=body)
+    error = failure(make_harness(default="exit 9"), body=body)
     assert error == {"kind": "effect", "message": words}
 
 
-def test_writing_roles_do_not_run_side_by_side(make_desk: MakeDesk) -> None:
+def test_writing_roles_do_not_run_side_by_side(make_harness: MakeHarness) -> None:
     """Two agents in one worktree would be in each other's snapshots; reading ones may."""
-    error = failure(make_desk(), key=f"{THREAD}/1.0")
+    error = failure(make_harness(), key=f"{THREAD}/1.0")
     assert "cannot run side by side" in error["message"]
-    reading = make_desk(role_bundle(policy={"role": {"workspace": "read"}}))
+    reading = make_harness(role_bundle(policy={"role": {"workspace": "read"}}))
     assert answer(reading, key=f"{THREAD}/1.1")["content"] == "Done."
 
 
-def test_a_resumed_threads_agent_has_the_settings_of_now(make_desk: MakeDesk) -> None:
+def test_a_resumed_threads_agent_has_the_settings_of_now(make_harness: MakeHarness) -> None:
     """A person mends a wrong path in the config and resumes; the name stays bound to the same kind
     of agent.
     """
-    harness = make_desk(
+    harness = make_harness(
         config=Config(
             agents={"a": AgentSettings(use="command", settings={"argv": ["no-such-agent"]})},
             agent="a",
@@ -389,9 +397,9 @@ def test_a_resumed_threads_agent_has_the_settings_of_now(make_desk: MakeDesk) ->
         perform(harness)
 
 
-def test_settings_that_are_wrong_by_now_pause_the_thread(make_desk: MakeDesk) -> None:
+def test_settings_that_are_wrong_by_now_pause_the_thread(make_harness: MakeHarness) -> None:
     """They were right when the thread started; a person mends them and resumes."""
-    harness = make_desk()
+    harness = make_harness()
     harness.config = Config(
         agents={"default": AgentSettings(use="command", settings={"argv": "x"})}
     )
@@ -399,7 +407,7 @@ def test_settings_that_are_wrong_by_now_pause_the_thread(make_desk: MakeDesk) ->
         perform(harness)
 
 
-def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> None:
+def test_a_secret_reaches_the_agent_and_nothing_else(make_harness: MakeHarness) -> None:
     """In the agent's environment it is itself; in answers, attempts and failures it is a name
     again. Unset, the thread pauses.
     """
@@ -407,7 +415,7 @@ def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> Non
     secrets = {"K": SecretSource(env="KEY_HERE")}
     for tail, expected in ((DONE, Answer), (BAD, Failure), ("exit 3", Failure)):
         agents = {"a": shell(f"{leaking}; {tail}", env={"MY_KEY": "secret:K"})}
-        harness = make_desk(
+        harness = make_harness(
             role_bundle(policy=NO_WORKSPACE),
             config=Config(agents=agents, agent="a", secrets=secrets),
         )
@@ -428,11 +436,11 @@ def test_a_secret_reaches_the_agent_and_nothing_else(make_desk: MakeDesk) -> Non
         perform(harness)
 
 
-def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_desk: MakeDesk) -> None:
+def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_harness: MakeHarness) -> None:
     """What is wrong with a setting is said with its value, and that may be a secret that was put
     there by mistake.
     """
-    harness = make_desk(role_bundle(policy=NO_WORKSPACE))
+    harness = make_harness(role_bundle(policy=NO_WORKSPACE))
     wrong = AgentSettings(use="command", settings={"argv": ["true"], "timeoutSeconds": "secret:K"})
     harness.config = Config(agents={"default": wrong}, secrets={"K": SecretSource(env="KEY_HERE")})
     harness.environment = {**os.environ, "KEY_HERE": "hunter22-value"}
@@ -443,21 +451,23 @@ def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_desk: MakeDesk) -
     assert "hunter22" not in repr((caught.value.__cause__, caught.value))
 
 
-def test_a_program_s_path_starts_at_the_config(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_program_s_path_starts_at_the_config(make_harness: MakeHarness, tmp_path: Path) -> None:
     """Wherever the role works, and wherever the thread was started."""
     (tmp_path / "agent.sh").write_text(f"#!/bin/sh\n{DONE}\n")
     (tmp_path / "agent.sh").chmod(0o755)
     agents = {"mine": AgentSettings(use="command", settings={"argv": ["./agent.sh"]})}
-    harness = make_desk(config=Config(path=tmp_path / "config.yaml", agents=agents, agent="mine"))
+    harness = make_harness(
+        config=Config(path=tmp_path / "config.yaml", agents=agents, agent="mine")
+    )
     assert answer(harness)["by"] == "mine"
 
 
-def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk) -> None:
+def test_the_agents_environment_is_the_callers_harmless_part(make_harness: MakeHarness) -> None:
     """PATH and the like, what config names, and the mark; no credential of the caller, nothing of
     the worker.
     """
     config = Config(agents={"a": shell(f"env; {DONE}")}, agent="a", environment=("EDITOR",))
-    harness = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
+    harness = make_harness(role_bundle(policy=NO_WORKSPACE), config=config)
     harness.environment = {
         "PATH": os.environ["PATH"],
         "EDITOR": "vi",
@@ -470,7 +480,7 @@ def test_the_agents_environment_is_the_callers_harmless_part(make_desk: MakeDesk
 
 
 def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(
-    make_desk: MakeDesk, tmp_path: Path
+    make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     """Two answers for the first step, then the next one; a second attempt of a step gets the same
     answer again.
@@ -486,7 +496,7 @@ def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(
     config = Config(
         agents={"s": AgentSettings(use="scripted", settings={"file": str(script)})}, agent="s"
     )
-    harness = make_desk(role_bundle(policy=NO_WORKSPACE), config=config)
+    harness = make_harness(role_bundle(policy=NO_WORKSPACE), config=config)
     assert answer(harness, 1, {"name": "planner"})["usage"] == {"calls": 2}
     for seq in (2, 3, 4):
         harness.steps.append(
@@ -507,11 +517,11 @@ def test_a_scripted_agent_keeps_its_place_over_repairs_and_restarts(
     assert answer(harness, 7)["content"] == "fourth"
 
 
-def test_history_note_and_extra_words_are_in_the_prompt(make_desk: MakeDesk) -> None:
+def test_history_note_and_extra_words_are_in_the_prompt(make_harness: MakeHarness) -> None:
     """Every agent gets the history; the bundle's words for this step and the person's note are
     there, too.
     """
-    harness = make_desk(
+    harness = make_harness(
         role_bundle(policy=NO_WORKSPACE),
         coder=f"cat > /dev/stderr; {DONE}",
         planner=f"echo 'The plan.'; {DONE}",
@@ -525,9 +535,9 @@ def test_history_note_and_extra_words_are_in_the_prompt(make_desk: MakeDesk) -> 
         assert words in error["stderr"]
 
 
-def test_a_thread_without_its_workspace_says_so(make_desk: MakeDesk) -> None:
+def test_a_thread_without_its_workspace_says_so(make_harness: MakeHarness) -> None:
     """A start record from elsewhere; nothing runs in a directory that nobody chose."""
-    harness = make_desk()
+    harness = make_harness()
     harness.start = {key: value for key, value in harness.start.items() if key != "workspace"}
     with pytest.raises(EnvironmentLacks, match="was started without a workspace"):
         perform(harness)

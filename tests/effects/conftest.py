@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from testbed.cells import MECHANISMS
 from testbed.roles import EffectHarness
-from testbed.scripting import Perform, desk_for
+from testbed.scripting import Perform, harness_for
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler
 from uncaged_engine.door.outcomes import Outcome
@@ -42,7 +42,7 @@ def perform(store: Store, mechanism: str, place: Path) -> Perform:
         directory: Path | None = None,
         **more: object,
     ) -> Outcome:
-        harness = harness or desk_for(store, mechanism, policy or {}, params)
+        harness = harness or harness_for(store, mechanism, policy or {}, params)
         context = harness.context(1, directory=directory or place)
         return ScriptHandler().perform(
             {

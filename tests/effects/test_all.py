@@ -59,7 +59,7 @@ def test_one_failure_hides_no_result_unless_it_shall(harness: EffectHarness) -> 
 
 @pytest.mark.parametrize("limit", [1, 3, 8])
 def test_as_many_run_at_once_as_the_limit_says(harness: EffectHarness, limit: int) -> None:
-    """Not one more, and no fewer where there are that many."""
+    """The limit is reached and never exceeded."""
     lock, together = threading.Lock(), threading.Barrier(limit)
     running, most = 0, 0
 
@@ -161,7 +161,7 @@ def test_a_bad_body_is_a_failure(
 
 
 def test_after_a_crash_the_most_careful_effect_decides(harness: EffectHarness) -> None:
-    """What the policy does not allow was not performed, whatever it is, and does not count."""
+    """An effect that the policy does not allow was not performed and does not count."""
     rule = AllHandler().rule
     reading, writing = {"http": {"url": "u"}}, {"http": {"method": "POST", "url": "u"}}
     assert rule({"effects": [*effects(2), reading]}, harness.bundle) == "repeat"

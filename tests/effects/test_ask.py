@@ -19,7 +19,7 @@ def harness(store: Store) -> EffectHarness:
 
 
 def test_a_question_waits_and_its_answer_is_the_outcome(harness: EffectHarness) -> None:
-    """What may be answered is said beforehand; choices are a schema, too."""
+    """The possible answers are known beforehand; choices are a schema, too."""
     handler, context = AskHandler(), harness.context(1)
     assert handler.perform({"question": "Why?"}, context) == Wait(details={"question": "Why?"})
     chosen = {"question": "Which?", "choices": ["a", "b"]}

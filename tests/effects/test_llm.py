@@ -23,11 +23,11 @@ SCHEMA = {
     "properties": {"city": {"type": "string", "minLength": 1}},
     "required": ["city"],
 }
-MakeDesk = Callable[..., EffectHarness]
+MakeHarness = Callable[..., EffectHarness]
 
 
 @pytest.fixture
-def make_desk(store: Store) -> MakeDesk:
+def make_harness(store: Store) -> MakeHarness:
     def make(
         server: ModelServer | None, *, policy: Mapping[str, object] | None = None, **more: Any
     ) -> EffectHarness:
@@ -58,13 +58,17 @@ def failed(outcome: Outcome) -> Mapping[str, object]:
     return outcome.error
 
 
-def test_text_costs_one_request_and_says_what_it_used(make_desk: MakeDesk) -> None:
+def test_text_costs_one_request_and_says_what_it_used(make_harness: MakeHarness) -> None:
     """The only model is the one; prompt, input and system arrive; input cannot pass for a part of
     the prompt.
     """
     with serving([says("Four.")]) as server:
         outcome = perform(
-            make_desk(server), prompt="Count.", input=["a", "```"], system="Be brief.", maxTokens=50
+            make_harness(server),
+            prompt="Count.",
+            input=["a", "```"],
+            system="Be brief.",
+            maxTokens=50,
         )
         [body] = server.asked
     assert isinstance(outcome, Answer)
@@ -85,25 +89,25 @@ def test_text_costs_one_request_and_says_what_it_used(make_desk: MakeDesk) -> No
     assert "tools" not in body
 
 
-def test_data_fits_its_schema_or_is_put_right(make_desk: MakeDesk) -> None:
+def test_data_fits_its_schema_or_is_put_right(make_harness: MakeHarness) -> None:
     """A good answer costs one request; a bad one is told what is wrong, in the same conversation,
     and stands in an attempt line.
     """
     with serving([says('```json\n{"city": "Bern"}\n```')]) as server:
-        outcome = perform(make_desk(server), prompt="Where?", schema=SCHEMA)
+        outcome = perform(make_harness(server), prompt="Where?", schema=SCHEMA)
         assert isinstance(outcome, Answer)
         assert outcome.fields["outcome"] == {"city": "Bern"}
         assert len(server.asked) == 1
         assert "- `city`" in server.asked[0]["messages"][0]["content"]
     with serving([says("Bern"), says('{"city": ""}'), says('{"city": "Bern"}')]) as server:
-        harness = make_desk(server)
+        harness = make_harness(server)
         outcome = perform(harness, prompt="Where?", schema=SCHEMA)
         assert isinstance(outcome, Answer)
         assert outcome.fields["outcome"] == {"city": "Bern"}
         assert [attempt["answer"] for attempt in harness.attempts] == ["Bern", '{"city": ""}']
         assert len(server.asked[2]["messages"]) == 5
     with serving(lambda _: says("No.")) as server:
-        error = failed(perform(make_desk(server), prompt="Where?", schema=SCHEMA))
+        error = failed(perform(make_harness(server), prompt="Where?", schema=SCHEMA))
         assert error["kind"] == "extraction"
         assert "gave 3 answers" in str(error["message"])
         assert len(server.asked) == 3
@@ -116,12 +120,12 @@ def test_data_fits_its_schema_or_is_put_right(make_desk: MakeDesk) -> None:
         {"$defs": {"n": {"type": "array"}}, "$ref": "#/$defs/n"},
     ],
 )
-def test_data_need_not_be_an_object(make_desk: MakeDesk, schema: dict[str, object]) -> None:
+def test_data_need_not_be_an_object(make_harness: MakeHarness, schema: dict[str, object]) -> None:
     """Models answer with objects; the effect unwraps what was asked for, and a schema's own
     references hold.
     """
     with serving([says('{"value": "x"}'), says('{"value": [1, 2]}')]) as server:
-        outcome = perform(make_desk(server), prompt="Numbers.", schema=schema)
+        outcome = perform(make_harness(server), prompt="Numbers.", schema=schema)
     assert isinstance(outcome, Answer)
     assert outcome.fields["outcome"] == [1, 2]
 
@@ -138,31 +142,31 @@ def test_data_need_not_be_an_object(make_desk: MakeDesk, schema: dict[str, objec
     ],
 )
 def test_a_wrong_body_is_a_failure(
-    make_desk: MakeDesk, body: dict[str, object], words: str
+    make_harness: MakeHarness, body: dict[str, object], words: str
 ) -> None:
-    """It names what is wrong; nobody is asked."""
-    error = failed(perform(make_desk(None), **body))
+    """The failure names the wrong key; no model is asked."""
+    error = failed(perform(make_harness(None), **body))
     assert error["kind"] == "effect"
     assert words in str(error["message"])
 
 
-def test_the_policy_names_the_models_that_may_be_asked(make_desk: MakeDesk) -> None:
+def test_the_policy_names_the_models_that_may_be_asked(make_harness: MakeHarness) -> None:
     """Another one is refused; the first of them is the one that is meant when none is named."""
     with serving([says("ok")]) as server:
-        harness = make_desk(server, policy={"models": ["tiny"]})
+        harness = make_harness(server, policy={"models": ["tiny"]})
         assert failed(perform(harness, prompt="x", model="large"))["kind"] == "policy"
         assert isinstance(perform(harness, prompt="x"), Answer)
 
 
-def test_what_is_not_configured_is_a_lack(make_desk: MakeDesk, store: Store) -> None:
+def test_what_is_not_configured_is_a_lack(make_harness: MakeHarness, store: Store) -> None:
     """No model, an unknown one, a key that is not there: the bundle never sees it, and the message
     says what to do.
     """
     with pytest.raises(
         EnvironmentLacks, match=r"config.yaml has no model 'tinny' \(it has: tiny\)"
     ):
-        perform(make_desk(None), prompt="x", model="tinny")
-    harness = make_desk(None)
+        perform(make_harness(None), prompt="x", model="tinny")
+    harness = make_harness(None)
     harness.environment = {}
     with pytest.raises(EnvironmentLacks, match="OPENAI_API_KEY, which is not set"):
         perform(harness, prompt="x")
@@ -174,8 +178,8 @@ def test_what_is_not_configured_is_a_lack(make_desk: MakeDesk, store: Store) -> 
 
 
 def test_a_key_in_the_environment_is_a_model(store: Store) -> None:
-    """Without any config the public interface of the key that is set is meant, at the address that
-    the environment names.
+    """Without config the public interface of the key that is set is used, at the environment's
+    address.
     """
     with serving([says("hello")]) as server:
         environment = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.url}
@@ -192,35 +196,35 @@ def test_a_key_in_the_environment_is_a_model(store: Store) -> None:
     assert outcome.fields["outcome"] == "hello"
 
 
-def test_no_secret_is_in_what_comes_of_it(make_desk: MakeDesk) -> None:
+def test_no_secret_is_in_what_comes_of_it(make_harness: MakeHarness) -> None:
     """Neither in an answer that repeats it, nor in an error, an attempt, a pause or progress."""
     with serving([says(f"Your key is {KEY}.")]) as server:
-        harness = make_desk(server)
+        harness = make_harness(server)
         outcome = perform(harness, prompt="x")
         assert isinstance(outcome, Answer)
         assert outcome.fields["outcome"] == "Your key is secret:OPENAI_API_KEY."
         assert KEY not in str(harness.progress)
     with serving([fails(400, message=f"bad key {KEY}")]) as server:
-        assert KEY not in str(failed(perform(make_desk(server), prompt="x")))
+        assert KEY not in str(failed(perform(make_harness(server), prompt="x")))
     with (
         serving([fails(401, message=f"bad key {KEY}")]) as server,
         pytest.raises(EnvironmentLacks) as caught,
     ):
-        perform(make_desk(server), prompt="x")
+        perform(make_harness(server), prompt="x")
     assert KEY not in str(caught.value)
     with serving([says(KEY), says('{"city": "B"}')]) as server:
-        harness = make_desk(server)
+        harness = make_harness(server)
         perform(harness, prompt="x", schema=SCHEMA)
         assert KEY not in str(harness.attempts)
 
 
-def test_a_kill_is_a_void_and_a_refusal_a_failure(make_desk: MakeDesk) -> None:
+def test_a_kill_is_a_void_and_a_refusal_a_failure(make_harness: MakeHarness) -> None:
     """The bundle sees the one, never the other."""
     with serving([says("Slow", gate=threading.Event())]) as server:
-        harness = make_desk(server)
+        harness = make_harness(server)
         threading.Timer(0.3, harness.cancel.request).start()
         outcome = perform(harness, prompt="x")
         assert isinstance(outcome, Void)
         assert outcome.word == "killed"
     with serving([says("I", stop="refusal")]) as server:
-        assert failed(perform(make_desk(server), prompt="x"))["kind"] == "refusal"
+        assert failed(perform(make_harness(server), prompt="x"))["kind"] == "refusal"

@@ -60,13 +60,13 @@ def test_a_bad_body_is_a_failure(harness: EffectHarness, body: object, words: st
 
 
 def test_a_kill_ends_its_sleep(harness: EffectHarness) -> None:
-    """At once, and the bundle sees nothing of it."""
+    """A kill ends the sleep at once, and the bundle sees nothing of it."""
     harness.cancel.request()
     assert isinstance(NullHandler().perform({"sleep_s": 3600}, harness.context(1)), Void)
 
 
 def test_a_lack_is_mended_by_the_second_attempt(harness: EffectHarness) -> None:
-    """So that a test can resume what the first attempt paused."""
+    """A test can resume a thread that the first attempt paused."""
     body = {"lack": "no key", "value": 1}
     with pytest.raises(EnvironmentLacks, match="no key"):
         NullHandler().perform(body, harness.context(1))

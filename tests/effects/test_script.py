@@ -19,7 +19,7 @@ from typing import Any
 
 import h11
 import pytest
-from testbed.scripting import PATH, Perform, as_user, bundle, desk_for, refusal, told
+from testbed.scripting import PATH, Perform, as_user, bundle, harness_for, refusal, told
 from testbed.webserver import Seen, serving, text
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
@@ -110,8 +110,8 @@ def test_paths_are_separate_names(perform: Perform, place: Path) -> None:
 
 
 def test_a_path_parameter_stays_inside(perform: Perform, place: Path) -> None:
-    """It is refused before anything runs, with the path and how to declare it; links and `..` are
-    resolved first.
+    """A path outside is refused before anything runs, with the line to declare it; links and `..`
+    are resolved first.
     """
     policy = {"executables": ["cat"], "read": [str(place / "data")]}
     (place / "data" / "link").symlink_to(place / "data2")
@@ -138,7 +138,7 @@ def test_a_persons_parameter_can_open_a_path(perform: Perform, place: Path) -> N
 
 
 def test_a_policy_may_name_a_link(perform: Perform, place: Path) -> None:
-    """What it leads to can be read under both names."""
+    """The target of a link can be read under both names."""
     (place / "link").symlink_to(place / "data")
     policy = {"executables": ["cat"], "read": [str(place / "link")]}
     assert (
@@ -148,8 +148,8 @@ def test_a_policy_may_name_a_link(perform: Perform, place: Path) -> None:
 
 
 def test_writing_where_one_may_only_read_is_told(perform: Perform, place: Path) -> None:
-    """By an absolute path and by a relative one; with what to declare. Nothing is said of what the
-    script may write.
+    """A refused write is reported by absolute and by relative path, with the line to declare it; an
+    allowed write is not.
     """
     policy = {"executables": ["touch"], "read": [str(place / "data")]}
     for body in (f"echo x > {place}/data/new", "echo x > new", "touch new"):
@@ -171,7 +171,7 @@ def test_variables_in_paths_are_the_callers(
     perform: Perform, store: Store, mechanism: str, place: Path
 ) -> None:
     """`$NAME`, `~` and relative paths are expanded; an unset variable is refused by its name."""
-    harness = desk_for(
+    harness = harness_for(
         store,
         mechanism,
         {"executables": ["cat"], "read": ["$HOME/data", "data2"]},
@@ -251,7 +251,7 @@ def test_output_is_cut_at_a_mebibyte(perform: Perform) -> None:
 def test_the_environment_is_chosen(perform: Perform, store: Store, mechanism: str) -> None:
     """Nothing of the caller's comes along but what the policy names and config carries."""
     environment = {**PATH, "LANG": "de_DE", "EDITOR": "vi", "API_KEY": "planted"}
-    harness = desk_for(
+    harness = harness_for(
         store,
         mechanism,
         {"environment": ["EDITOR", "API_KEY"], "executables": ["env"]},
@@ -268,14 +268,14 @@ def test_the_environment_is_chosen(perform: Perform, store: Store, mechanism: st
 def test_a_secret_goes_only_to_bound_commands(
     perform: Perform, store: Store, mechanism: str
 ) -> None:
-    """It must be named by the policy, for every command that could read it; it is taken out of what
-    the script prints.
+    """A secret must be bound to every command that could read it, and is redacted from the script's
+    output.
     """
     environment = {**PATH, "TOKEN": "planted-secret"}
     config = Config(sandbox=mechanism, secrets={"KEY": SecretSource(env="TOKEN")})  # type: ignore[arg-type]  # one of its words
 
     def attempt(policy: Mapping[str, object]) -> Outcome:
-        harness = desk_for(
+        harness = harness_for(
             store, mechanism, policy, {"key": "secret:KEY"}, environment=environment, config=config
         )
         return perform('echo "$PARAM_KEY"', harness=harness, parameters={"key": "secret:KEY"})
@@ -339,8 +339,10 @@ def test_a_wrong_body_is_an_answer(perform: Perform, change: dict[str, object], 
 
 
 def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> None:
-    """It does not wait for the script's own end."""
-    harness = desk_for(store, mechanism, {"executables": ["sleep"], "write": [str(place / "data")]})
+    """A kill does not wait for the script's own end."""
+    harness = harness_for(
+        store, mechanism, {"executables": ["sleep"], "write": [str(place / "data")]}
+    )
     context = harness.context(1, directory=place)
     ready = place / "data" / "ready"
     os.mkfifo(ready)
@@ -378,8 +380,8 @@ def page(seen: Seen) -> Any:
 
 
 def test_named_hosts_alone_can_be_reached(perform: Perform, mechanism: str) -> None:
-    """Through the proxy, by http and by tunnel; another port, another host, and the way around the
-    proxy are closed and told.
+    """A named host is reached through the proxy, by http and by tunnel; another port, another host,
+    and the way around the proxy are closed and reported.
     """
     with serving(page) as server:
         host = f"127.0.0.1:{server.port}"

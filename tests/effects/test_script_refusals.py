@@ -197,7 +197,7 @@ def test_df_of_a_granted_directory_is_right(perform: Perform, place: Path, mecha
 def test_the_policy_tolerates_what_it_names(
     perform: Perform, tolerate: object, is_success: bool
 ) -> None:
-    """What the policy tolerates does not make a script fail."""
+    """A tolerated refusal does not make a script fail."""
     found = told(perform(HEREDOC, {"executables": ["cat"], "tolerate": tolerate}))
     assert found["success"] is is_success
 

@@ -20,7 +20,7 @@ def harness(store: Store) -> EffectHarness:
 
 
 def test_a_sleep_says_until_when(harness: EffectHarness) -> None:
-    """Whoever follows it reads a moment, which stays true while nothing more is said."""
+    """Followers see the time at which it ends, which stays true until the next report."""
     context = replace(harness.context(1), intended_ms=clock())
     harness.cancel.request()
     assert SleepHandler().perform({"seconds": 90}, context) == Void(
@@ -68,7 +68,7 @@ def test_a_sleep_of_seconds_ends_whatever_the_clock_does(
 def test_a_further_attempt_sleeps_for_what_is_left(
     harness: EffectHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What passed since the intent, while no worker ran, counts."""
+    """Time since the intent counts, also while no worker ran."""
     waits: list[float | None] = []
     monkeypatch.setattr(harness.cancel, "wait", waits.append)
     context = replace(harness.context(1), attempt=2, intended_ms=clock() - 85_000)

@@ -20,11 +20,11 @@ from uncaged_engine.settings.config import AgentSettings, Config, SecretSource
 
 pytestmark = pytest.mark.slow
 
-MakeDesk = Callable[..., EffectHarness]
+MakeHarness = Callable[..., EffectHarness]
 
 
 @pytest.fixture
-def make_desk(store: Store) -> MakeDesk:
+def make_harness(store: Store) -> MakeHarness:
     """A thread whose agent says what a shell script prints, and whose extractor is a model."""
 
     def make(server: ModelServer, script: str, extractor: str | None = "tiny") -> EffectHarness:
@@ -61,20 +61,20 @@ def perform(harness: EffectHarness) -> Outcome:
     return RoleHandler().perform({"name": "coder"}, harness.context(1))
 
 
-def test_a_block_that_fits_needs_no_model(make_desk: MakeDesk) -> None:
+def test_a_block_that_fits_needs_no_model(make_harness: MakeHarness) -> None:
     """The extractor is not asked at all."""
     with serving([]) as server:
-        outcome = perform(make_desk(server, 'printf \'```json\\n{"status": "done"}\\n```\\n\''))
+        outcome = perform(make_harness(server, 'printf \'```json\\n{"status": "done"}\\n```\\n\''))
         assert isinstance(outcome, Answer)
         assert server.asked == []
 
 
-def test_an_agent_that_cannot_is_read_by_the_model(make_desk: MakeDesk) -> None:
+def test_an_agent_that_cannot_is_read_by_the_model(make_harness: MakeHarness) -> None:
     """After its repairs; the step has the agent's words as content and counts what the model used;
     without an extractor it fails.
     """
     with serving([says('{"status": "done"}')]) as server:
-        harness = make_desk(server, "echo I am done.")
+        harness = make_harness(server, "echo I am done.")
         outcome = perform(harness)
         assert isinstance(outcome, Answer), outcome
         assert outcome.fields["meta"] == {"status": "done"}
@@ -85,14 +85,14 @@ def test_an_agent_that_cannot_is_read_by_the_model(make_desk: MakeDesk) -> None:
         [body] = server.asked
         assert "I am done." in body["messages"][1]["content"]
         assert "Say how it went." in body["messages"][1]["content"]
-        assert isinstance(perform(make_desk(server, "echo I am done.", extractor=None)), Failure)
+        assert isinstance(perform(make_harness(server, "echo I am done.", extractor=None)), Failure)
         assert len(server.asked) == 1
 
 
-def test_the_model_does_not_hear_the_agents_secrets(make_desk: MakeDesk) -> None:
+def test_the_model_does_not_hear_the_agents_secrets(make_harness: MakeHarness) -> None:
     """It is somebody else's; the agent's answer reaches it as it would stand in the journal."""
     with serving([says('{"status": "done"}')]) as server:
-        harness = make_desk(server, "echo My key is $MINE.")
+        harness = make_harness(server, "echo My key is $MINE.")
         shell = harness.config.agents["shell"]
         agents = {"shell": replace(shell, settings={**shell.settings, "env": {"MINE": "secret:K"}})}
         harness.config = replace(
@@ -103,10 +103,10 @@ def test_the_model_does_not_hear_the_agents_secrets(make_desk: MakeDesk) -> None
         assert "My key is secret:K." in server.asked[0]["messages"][1]["content"]
 
 
-def test_a_model_that_cannot_either_is_one_of_the_attempts(make_desk: MakeDesk) -> None:
+def test_a_model_that_cannot_either_is_one_of_the_attempts(make_harness: MakeHarness) -> None:
     """Nothing is filled in: the step fails, and says who tried what."""
     with serving(lambda _: says("It does not say.")) as server:
-        harness = make_desk(server, "echo hm.")
+        harness = make_harness(server, "echo hm.")
         outcome = perform(harness)
     assert isinstance(outcome, Failure)
     assert outcome.error["kind"] == "extraction"
@@ -121,11 +121,11 @@ def test_a_model_that_cannot_either_is_one_of_the_attempts(make_desk: MakeDesk) 
     ]
 
 
-def test_an_extractor_that_cannot_be_asked_is_a_lack(make_desk: MakeDesk) -> None:
+def test_an_extractor_that_cannot_be_asked_is_a_lack(make_harness: MakeHarness) -> None:
     """The thread pauses, without the key in what it says."""
     with (
         serving([fails(401, message=f"bad key {KEY}")]) as server,
         pytest.raises(EnvironmentLacks, match="does not accept the key") as caught,
     ):
-        perform(make_desk(server, "echo hm."))
+        perform(make_harness(server, "echo hm."))
     assert KEY not in str(caught.value)

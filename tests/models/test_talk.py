@@ -149,7 +149,7 @@ def test_the_last_turn_has_no_tools_so_that_an_answer_comes(wire: Wire) -> None:
 
 
 def test_a_refusal_is_a_failure_of_its_own_kind(wire: Wire) -> None:
-    """Nobody asks a second time."""
+    """A refused request is not repeated."""
     with serving([says("I", stop="refusal")]) as server, open_loop(server, wire) as run:
         with pytest.raises(ModelFailed, match=r"refuses to answer: .*not this") as caught:
             run.loop.answer()
@@ -159,7 +159,7 @@ def test_a_refusal_is_a_failure_of_its_own_kind(wire: Wire) -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 503, 529])
 def test_a_busy_endpoint_is_asked_again(wire: Wire, status: int) -> None:
-    """It is left alone for as long as it says; the answer then is the answer."""
+    """A busy endpoint is asked again after the pause that it names."""
     with (
         serving([fails(status, retry_after_ms="150"), says("Now.")]) as server,
         open_loop(server, wire) as run,
@@ -263,7 +263,7 @@ def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) ->
 def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(
     wire: Wire, turn: Turn, words: str
 ) -> None:
-    """It is not retried, and says what to do; the key is not in it."""
+    """The request is not retried; the error has the remedy and not the key."""
     with serving([turn]) as server, open_loop(server, wire) as run:
         with pytest.raises(EnvironmentLacks, match=words) as caught:
             run.loop.answer()
@@ -272,7 +272,7 @@ def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(
 
 
 def test_a_server_that_wants_no_key_is_sent_none(wire: Wire) -> None:
-    """With an address of one's own the key may be left out; nothing stands in its place."""
+    """A server at an address of the settings needs no key, and no placeholder is sent."""
     with serving([says("Hello.")]) as server, open_loop(server, wire, key="") as run:
         assert run.loop.answer() == "Hello."
         assert not {"authorization", "x-api-key"} & set(server.seen[0].headers)
@@ -328,7 +328,7 @@ def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) ->
     ids=["anthropic", "openai", "llama", "bytes"],
 )
 def test_a_prompt_larger_than_the_context_names_the_setting(wire: Wire, turn: Turn) -> None:
-    """It fails at once, and says which quota makes the prompt smaller."""
+    """The request fails at once, and the message names the quota that makes the prompt smaller."""
     with (
         serving([turn]) as server,
         open_loop(server, wire) as run,
@@ -339,7 +339,7 @@ def test_a_prompt_larger_than_the_context_names_the_setting(wire: Wire, turn: Tu
 
 
 def test_any_other_refused_request_is_a_failure(wire: Wire) -> None:
-    """With the words of the endpoint, and without a second try."""
+    """The failure has the endpoint's words, and there is no second attempt."""
     with (
         serving([fails(400, "invalid_request_error", "temperature: unknown field")]) as server,
         open_loop(server, wire) as run,
@@ -353,7 +353,7 @@ def test_any_other_refused_request_is_a_failure(wire: Wire) -> None:
 
 
 def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
-    """Whoever waits for the next byte is awake in a moment, and nothing more is asked."""
+    """A blocked read ends in a moment, and nothing more is sent."""
     gate = threading.Event()
     with (
         serving([says("Slowly", gate=gate), says("again")]) as server,
@@ -368,8 +368,8 @@ def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
 
 
 def test_a_turn_that_a_kill_cuts_off_is_counted(wire: Wire) -> None:
-    """Whoever follows hears last what was paid for: the input as far as the wire told it before the
-    answer, and what had arrived.
+    """The last report has the billed usage: the input as far as the wire reported it, and the
+    output that arrived.
     """
     with (
         serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server,
@@ -413,7 +413,7 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
 
 
 def test_an_answer_has_its_time(wire: Wire) -> None:
-    """When it is over the stream is cut, and the failure says how long it had."""
+    """The stream is cut at the time limit, and the failure names the limit."""
     with (
         serving([says("Slowly", gate=threading.Event())]) as server,
         open_loop(server, wire, seconds=0.4) as run,
@@ -451,8 +451,8 @@ def test_half_a_surrogate_pair_travels_no_further(wire: Wire) -> None:
 
 
 def test_followers_see_the_last_line_and_the_tokens(wire: Wire) -> None:
-    """While text arrives, its last line is told now and then, with what was used so far; never
-    twice in the same moment.
+    """The last line of arriving text is reported now and then with the usage so far, never twice in
+    the same moment.
     """
     gate = threading.Event()
     with (

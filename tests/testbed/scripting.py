@@ -35,7 +35,7 @@ def bundle(policy: Mapping[str, object], parameters: Mapping[str, object] | None
     )
 
 
-def desk_for(
+def harness_for(
     store: Store,
     mechanism: str,
     policy: Mapping[str, object],

@@ -43,7 +43,7 @@ def used(
 
 
 def test_a_client_is_used_again_by_its_like(clients: Clients) -> None:
-    """The same rules, and not at the same time."""
+    """A client is reused under the same rules, by one exchange at a time."""
     first = used(clients)
     assert used(clients) is first
     assert used(clients, 1) is not first
@@ -53,14 +53,14 @@ def test_a_client_is_used_again_by_its_like(clients: Clients) -> None:
 
 
 def test_a_client_that_was_cut_is_not_used_again(clients: Clients) -> None:
-    """Even if whoever was cut had just got all that it wanted."""
+    """A cut client is closed, even if its exchange was complete."""
     first = used(clients, cut=True)
     assert first.session.is_cut
     assert used(clients) is not first
 
 
 def test_a_client_in_which_something_went_wrong_is_not_used_again(clients: Clients) -> None:
-    """Nobody knows what is still on its way."""
+    """A client is closed after an error, since bytes may still be on their way."""
     with (
         pytest.raises(ValueError, match="wrong"),
         clients.borrowed(route(), time.monotonic() + 60, Cancel()) as first,

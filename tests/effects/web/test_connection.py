@@ -33,7 +33,7 @@ def test_the_checked_address_is_the_one_that_is_connected_to(browser: Browser) -
 
 
 def test_a_name_that_turns_private_is_refused_at_the_next_connection(browser: Browser) -> None:
-    """What was public a moment ago gives no right to anything."""
+    """An earlier public address of a name gives no right to its later private one."""
     browser.addresses["site.example"] = [["127.0.0.1"], ["10.0.0.1"]]
     with serving(lambda _: Reply(headers=[("Connection", "close")])) as server:
         url = f"http://site.example:{server.port}/"
@@ -48,7 +48,7 @@ def test_a_name_that_turns_private_is_refused_at_the_next_connection(browser: Br
 
 
 def test_one_private_address_among_several_is_enough(browser: Browser) -> None:
-    """None of them is tried."""
+    """A name with one private address is refused before any address is tried."""
     browser.addresses["site.example"] = [["93.184.216.34", "127.0.0.1"]]
     with serving(lambda _: text("x")) as server:
         assert (
@@ -63,7 +63,7 @@ def test_one_private_address_among_several_is_enough(browser: Browser) -> None:
 
 
 def test_addresses_are_tried_one_after_the_other(browser: Browser) -> None:
-    """Until one answers."""
+    """Addresses of a name are tried in order until one answers."""
     browser.addresses["site.example"] = [["127.0.0.2", "127.0.0.1"]]
     with serving(lambda _: text("x")) as server:
         assert (
@@ -100,7 +100,7 @@ def test_tls_is_for_the_name_not_the_address(browser: Browser, certificate: Path
 def test_a_certificate_that_nobody_vouches_for_is_refused(
     browser: Browser, certificate: Path
 ) -> None:
-    """There is no way around it."""
+    """An unknown certificate is refused, and no setting allows it."""
     browser.addresses["site.example"] = [["127.0.0.1"]]
     with serving(lambda _: text("x"), certificate=certificate) as server:
         kind, message = failed(
@@ -113,7 +113,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(
 
 
 def test_a_server_that_speaks_no_tls(browser: Browser) -> None:
-    """Its own kind, not that of a broken answer."""
+    """A failed handshake is a problem of kind tls, not of a broken answer."""
     with serving(lambda _: text("x")) as server:
         kind, message = failed(
             browser.perform(
@@ -151,7 +151,7 @@ def test_a_silent_handshake_ends_in_time_and_when_killed(browser: Browser) -> No
 
 
 def test_a_redirect_to_tls(browser: Browser, certificate: Path) -> None:
-    """Over a connection of its own."""
+    """A redirect to TLS uses a connection of its own."""
     browser.addresses["site.example"] = [["127.0.0.1"]]
     with (
         serving(lambda _: text("safe"), certificate=certificate) as secure,
@@ -202,8 +202,8 @@ def tunnelling(port: int, heard: list[bytes]) -> Iterator[int]:
 def test_a_proxy_of_the_caller_is_used_for_hosts_that_the_policy_names(
     browser: Browser, certificate: Path
 ) -> None:
-    """It looks up names by itself, so nothing here could check an address; no secret of the
-    tunnel's inside is shown to it.
+    """The proxy looks up names by itself, so no address is checked here; it sees no secret of the
+    tunnel's content.
     """
     heard: list[bytes] = []
     with (

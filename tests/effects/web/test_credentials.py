@@ -28,7 +28,7 @@ def echo(seen: Seen) -> Reply:
     return data({"path": seen.path, "headers": dict(seen.headers), "body": seen.body.decode()})
 
 
-def desk_for(
+def harness_for(
     browser: Browser, server: WebServer, *, bound: list[str] | None = None
 ) -> EffectHarness:
     hosts = [server.host] if bound is None else bound
@@ -41,7 +41,7 @@ def test_secrets_are_put_in_and_taken_out_again(browser: Browser) -> None:
     name, in every spelling.
     """
     with serving(echo) as server:
-        harness = desk_for(browser, server)
+        harness = harness_for(browser, server)
         body = {
             "url": server.url,
             "method": "POST",
@@ -72,7 +72,7 @@ def test_secrets_are_put_in_and_taken_out_again(browser: Browser) -> None:
 def test_a_secret_that_comes_back_is_not_written_down(browser: Browser, reply: Reply) -> None:
     """Text, JSON with its keys, headers, even bytes; also one that this request did not use."""
     with serving(lambda _: reply) as server:
-        outcome = browser.perform(desk_for(browser, server), {"url": server.url})
+        outcome = browser.perform(harness_for(browser, server), {"url": server.url})
     found = answered(outcome)
     said = repr(found) + repr(base64.b64decode(found.get("base64", "")))
     assert "s3cret" not in said
@@ -86,7 +86,7 @@ def test_an_error_holds_no_secret(browser: Browser) -> None:
         gone = server
     kind, message = failed(
         browser.perform(
-            desk_for(browser, gone),
+            harness_for(browser, gone),
             {"url": f"{gone.url}/s3cret%20%22val/ue%2B%3D%C3%BC", "query": {"k": "secret:KEY"}},
         )
     )
@@ -110,7 +110,7 @@ def test_a_secret_goes_nowhere_else(browser: Browser, place: dict[str, Any]) -> 
         method = "POST" if {"json", "form"} & set(place) else "GET"
         kind, message = failed(
             browser.perform(
-                desk_for(browser, server, bound=["api.example"]),
+                harness_for(browser, server, bound=["api.example"]),
                 {"url": server.url, "method": method, **place},
             )
         )
@@ -122,9 +122,9 @@ def test_a_secret_goes_nowhere_else(browser: Browser, place: dict[str, Any]) -> 
 
 
 def test_a_secret_that_the_policy_does_not_name_is_refused(browser: Browser) -> None:
-    """With what to add to it; as a part of some text it is just text."""
+    """A refusal has the line to add to the policy; inside other text the words are only text."""
     with serving(echo) as server:
-        harness = desk_for(browser, server)
+        harness = harness_for(browser, server)
         kind, message = failed(
             browser.perform(harness, {"url": server.url, "headers": {"X": "secret:MINE"}})
         )
@@ -152,12 +152,12 @@ def test_a_secret_without_a_value_is_what_the_machine_lacks(browser: Browser) ->
         ),
     ):
         browser.perform(
-            desk_for(browser, server), {"url": server.url, "headers": {"X": "secret:ABSENT"}}
+            harness_for(browser, server), {"url": server.url, "headers": {"X": "secret:ABSENT"}}
         )
 
 
 def test_a_secret_with_a_line_break_is_no_header(browser: Browser, tmp_path: Path) -> None:
-    """It cannot smuggle in another one, and the message does not show it."""
+    """A secret cannot smuggle in another header, and the message does not show it."""
     path = tmp_path / "key"
     path.write_text("first\nsecond")
     config = Config(secrets={"KEY": SecretSource(file=path)})

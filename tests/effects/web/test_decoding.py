@@ -81,7 +81,7 @@ def test_a_broken_stream_is_no_text(packed: bytes, words: str) -> None:
 
 @pytest.mark.parametrize("size", [1000, 1001])
 def test_the_limit_is_met_to_the_byte(size: int) -> None:
-    """As many bytes as the limit are all there; one more is too many."""
+    """A body of as many bytes as the limit is whole; one byte more is too many."""
     for encoding, data in (("", b"x" * size), ("gzip", gzip.compress(b"x" * size))):
         decompressor = Decompressor(encoding, 1000)
         decompressor.feed(data)

@@ -59,15 +59,15 @@ def html(body: str) -> Reply:
     return text(body, "text/html; charset=utf-8")
 
 
-def desk_for(browser: Browser, server: WebServer) -> EffectHarness:
+def harness_for(browser: Browser, server: WebServer) -> EffectHarness:
     return browser.harness("fetch", {"hosts": [server.host], "private": True})
 
 
 def read(browser: Browser, reply: Reply, **body: object) -> Any:
     with serving(lambda _: reply) as server:
-        return answered(browser.perform(desk_for(browser, server), {"url": server.url, **body})) | {
-            "server": server.url
-        }
+        return answered(
+            browser.perform(harness_for(browser, server), {"url": server.url, **body})
+        ) | {"server": server.url}
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_a_page_as_text(browser: Browser) -> None:
 
 
 def test_a_page_as_html(browser: Browser) -> None:
-    """As it came."""
+    """A page as HTML is unchanged."""
     found = read(browser, html(PAGE), **{"as": "html"})
     assert (found["text"], found["title"]) == (PAGE, "A & page")
 
@@ -114,10 +114,10 @@ def test_the_parts_that_a_selector_names(browser: Browser, selector: str, inner:
 def test_a_selector_that_names_nothing_is_a_failure(
     browser: Browser, selector: str, words: str
 ) -> None:
-    """And so is one that is none."""
+    """A selector without a match is a failure, and so is an invalid one."""
     with serving(lambda _: html(PAGE)) as server:
         kind, message = failed(
-            browser.perform(desk_for(browser, server), {"url": server.url, "selector": selector})
+            browser.perform(harness_for(browser, server), {"url": server.url, "selector": selector})
         )
     assert (kind, words in message) == ("selector", True)
 
@@ -155,13 +155,13 @@ def test_what_is_no_page_is_a_failure(browser: Browser) -> None:
     with serving(
         lambda _: Reply(headers=[("Content-Type", "image/png")], body=b"\x89PNG\0")
     ) as server:
-        kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url}))
+        kind, message = failed(browser.perform(harness_for(browser, server), {"url": server.url}))
         assert (kind, "no page but image/png; an http effect gets its bytes" in message) == (
             "body",
             True,
         )
     with serving(lambda _: text("<h1>not\n here</h1>", "text/html", status=404)) as server:
-        kind, message = failed(browser.perform(desk_for(browser, server), {"url": server.url}))
+        kind, message = failed(browser.perform(harness_for(browser, server), {"url": server.url}))
         assert (kind, message.endswith("the server answered 404: <h1>not here</h1>")) == (
             "status",
             True,
@@ -248,14 +248,14 @@ def test_a_page_that_was_made_to_take_for_ever_does_not(
     with serving(lambda _: html(page)) as server:
         with Clock() as clock:
             found, message = failed(
-                browser.perform(desk_for(browser, server), {"url": server.url, "timeout_s": 1})
+                browser.perform(harness_for(browser, server), {"url": server.url, "timeout_s": 1})
             )
         assert (found, "ask for it as html" in message) == (kind, True)
         assert clock.seconds < 10
         assert (
-            answered(browser.perform(desk_for(browser, server), {"url": server.url, "as": "html"}))[
-                "text"
-            ]
+            answered(
+                browser.perform(harness_for(browser, server), {"url": server.url, "as": "html"})
+            )["text"]
             == page
         )
 
@@ -282,7 +282,7 @@ def test_each_step_of_the_work_looks_at_the_time() -> None:
 
 @pytest.mark.slow
 def test_a_kill_ends_the_work_on_a_page(browser: Browser) -> None:
-    """Not only the wait for it."""
+    """A kill ends the conversion of a page, not only the wait for it."""
     sent: list[EffectHarness] = []
 
     def script(_: Seen) -> Reply:
@@ -293,7 +293,7 @@ def test_a_kill_ends_the_work_on_a_page(browser: Browser) -> None:
         return Reply(headers=[("Content-Type", "text/html")], body=pieces())
 
     with serving(script) as server, Clock() as clock:
-        sent.append(desk_for(browser, server))
+        sent.append(harness_for(browser, server))
         assert isinstance(browser.perform(sent[0], {"url": server.url}), Void)
     assert clock.seconds < 5
 

@@ -32,7 +32,7 @@ def echo(seen: Seen) -> Reply:
     )
 
 
-def desk_for(browser: Browser, server: WebServer, **policy: object) -> EffectHarness:
+def harness_for(browser: Browser, server: WebServer, **policy: object) -> EffectHarness:
     return browser.harness("http", {"hosts": [server.host], "private": True, **policy})
 
 
@@ -45,7 +45,7 @@ def server() -> Iterator[WebServer]:
 @pytest.fixture
 def ask(browser: Browser, server: WebServer) -> Ask:
     """Send to the echoing server; returns what it saw."""
-    harness = desk_for(browser, server)
+    harness = harness_for(browser, server)
     return lambda path="/", **body: answered(
         browser.perform(harness, {"url": server.url + path, **body})
     )["json"]
@@ -55,7 +55,7 @@ def test_an_answer_has_one_shape(browser: Browser, server: WebServer) -> None:
     """Status, headers with lower-case names, the final address, the body, and whether it is all of
     it.
     """
-    outcome = answered(browser.perform(desk_for(browser, server), {"url": f"{server.url}/a"}))
+    outcome = answered(browser.perform(harness_for(browser, server), {"url": f"{server.url}/a"}))
     assert set(outcome) == KEYS_OF_AN_ANSWER | {"json"}
     assert (outcome["status"], outcome["url"], outcome["truncated"]) == (
         200,
@@ -107,8 +107,8 @@ def test_a_body_has_a_form_and_its_type(
 
 
 def test_what_changes_something_carries_its_own_key(ask: Ask) -> None:
-    """The same one for every attempt, so that a server can tell; none on a request that only reads;
-    the bundle's own goes first.
+    """An unsafe request has the same key at every attempt, a safe one none; the bundle's own key
+    has precedence.
     """
     assert ask(method="GET")["headers"].get("idempotency-key") is None
     for method in ("POST", "PUT", "PATCH", "DELETE"):
@@ -144,7 +144,7 @@ def test_what_may_have_happened_is_not_done_twice_unasked(
     """
     assert (
         HttpHandler(browser.clients).rule(
-            body, desk_for(browser, WebServer(port=1, scheme="http")).bundle
+            body, harness_for(browser, WebServer(port=1, scheme="http")).bundle
         )
         == rule
     )
@@ -157,7 +157,7 @@ def test_a_status_is_an_outcome_not_a_failure(browser: Browser, status: int) -> 
     with serving(
         lambda _: Reply(status=status, headers=[("Content-Type", "text/plain")])
     ) as server:
-        outcome = answered(browser.perform(desk_for(browser, server), {"url": server.url}))
+        outcome = answered(browser.perform(harness_for(browser, server), {"url": server.url}))
     assert (outcome["status"], outcome["text"]) == (status, "")
 
 
@@ -196,7 +196,7 @@ def test_a_body_is_json_text_or_base64(
     with serving(
         lambda _: Reply(headers=[("Content-Type", kind)] if kind else [], body=body)
     ) as server:
-        outcome = answered(browser.perform(desk_for(browser, server), {"url": server.url}))
+        outcome = answered(browser.perform(harness_for(browser, server), {"url": server.url}))
     assert {key: value for key, value in outcome.items() if key not in KEYS_OF_AN_ANSWER} == content
 
 
@@ -205,7 +205,7 @@ def test_headers_that_stand_twice_are_joined(browser: Browser) -> None:
     with serving(
         lambda _: Reply(headers=[("X-A", "1"), ("x-a", "2"), ("Set-Cookie", "ü=1")])
     ) as server:
-        headers = answered(browser.perform(desk_for(browser, server), {"url": server.url}))[
+        headers = answered(browser.perform(harness_for(browser, server), {"url": server.url}))[
             "headers"
         ]
     assert headers["x-a"] == "1, 2"
@@ -287,7 +287,7 @@ def test_a_header_cannot_smuggle_in_another(
     """Line breaks and other control characters are refused, and the value is not repeated."""
     kind, message = failed(
         browser.perform(
-            desk_for(browser, server), {"url": server.url, "headers": {"X-Mine": value}}
+            harness_for(browser, server), {"url": server.url, "headers": {"X-Mine": value}}
         )
     )
     assert (kind, "the value of X-Mine holds a line break" in message) == ("effect", True)
@@ -297,21 +297,23 @@ def test_a_header_cannot_smuggle_in_another(
 def test_a_header_holds_only_what_headers_can(browser: Browser, server: WebServer) -> None:
     """Said in advance, instead of something else being sent."""
     kind, message = failed(
-        browser.perform(desk_for(browser, server), {"url": server.url, "headers": {"X-Mine": "日"}})
+        browser.perform(
+            harness_for(browser, server), {"url": server.url, "headers": {"X-Mine": "日"}}
+        )
     )
     assert (kind, "holds characters that no header can" in message) == ("effect", True)
 
 
 def test_connections_are_used_again(browser: Browser, server: WebServer) -> None:
-    """By the same kind of effect under the same policy, and by no other."""
+    """A connection is reused by the same kind of effect under the same policy, and by no other."""
     for _ in range(3):
-        answered(browser.perform(desk_for(browser, server), {"url": server.url}))
+        answered(browser.perform(harness_for(browser, server), {"url": server.url}))
     assert server.connections == 1
-    answered(browser.perform(desk_for(browser, server, maxBytes=1000), {"url": server.url}))
+    answered(browser.perform(harness_for(browser, server, maxBytes=1000), {"url": server.url}))
     assert server.connections == 1
     answered(
         browser.perform(
-            desk_for(browser, server, secrets={"KEY": ["a.example"]}), {"url": server.url}
+            harness_for(browser, server, secrets={"KEY": ["a.example"]}), {"url": server.url}
         )
     )
     assert server.connections == 2
@@ -323,7 +325,7 @@ def test_a_connection_that_the_server_closed_is_not_used(browser: Browser) -> No
     with serving(lambda _: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")) as server:
         for _ in range(3):
             assert (
-                answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"]
+                answered(browser.perform(harness_for(browser, server), {"url": server.url}))["text"]
                 == "x"
             )
         assert server.connections == 3
@@ -333,9 +335,9 @@ def test_a_connection_that_the_server_closed_is_not_used(browser: Browser) -> No
 def test_a_connection_that_is_given_up_under_a_request(
     browser: Browser, method: str, sent: int
 ) -> None:
-    """What may be done twice is sent once more, over a new one; what may not is not."""
+    """A repeatable request is sent again over a new connection; any other one is not."""
     with serving(lambda seen: raw(b"") if len(tired.seen) == 2 else echo(seen)) as tired:
-        harness = desk_for(browser, tired)
+        harness = harness_for(browser, tired)
         answered(browser.perform(harness, {"url": tired.url}))
         outcome = browser.perform(harness, {"url": tired.url, "method": method})
         if sent == 3:
@@ -348,7 +350,7 @@ def test_a_connection_that_is_given_up_under_a_request(
 def test_more_than_the_limit_is_a_failure(browser: Browser) -> None:
     """A page that was cut never passes for a whole one; as much as the limit is whole."""
     with serving(lambda seen: text("x" * int(seen.path[1:]))) as server:
-        harness = desk_for(browser, server, maxBytes=1000)
+        harness = harness_for(browser, server, maxBytes=1000)
         assert (
             len(answered(browser.perform(harness, {"url": f"{server.url}/1000"}))["text"]) == 1000
         )
@@ -361,12 +363,12 @@ def test_what_an_error_says_is_cut_instead(browser: Browser) -> None:
     """The status is the news, and the beginning of the body explains it."""
     with serving(lambda _: data(["x" * 2000], status=500)) as server:
         outcome = answered(
-            browser.perform(desk_for(browser, server, maxBytes=1000), {"url": server.url})
+            browser.perform(harness_for(browser, server, maxBytes=1000), {"url": server.url})
         )
     assert (outcome["status"], outcome["truncated"], len(outcome["text"])) == (500, True, 1000)
     with serving(lambda _: data(1234567890, status=500)) as server:
         outcome = answered(
-            browser.perform(desk_for(browser, server, maxBytes=5), {"url": server.url})
+            browser.perform(harness_for(browser, server, maxBytes=5), {"url": server.url})
         )
     assert (outcome["text"], "json" in outcome) == ("12345", False)  # half a number is no number
 
@@ -385,19 +387,19 @@ def test_a_bomb_does_not_go_off(browser: Browser) -> None:
     with serving(script) as server:
         for path in ("/bomb", "/endless"):
             assert (
-                failed(browser.perform(desk_for(browser, server), {"url": server.url + path}))[0]
+                failed(browser.perform(harness_for(browser, server), {"url": server.url + path}))[0]
                 == "too-large"
             )
 
 
 def test_a_packed_answer_is_unpacked(browser: Browser) -> None:
-    """As the request said it may come."""
+    """A body in an encoding that the request accepts is decompressed."""
     packed = Reply(
         headers=[("Content-Encoding", "gzip"), ("Content-Type", "application/json")],
         body=gzip.compress(b'{"a":1}'),
     )
     with serving(lambda _: packed) as server:
-        assert answered(browser.perform(desk_for(browser, server), {"url": server.url}))[
+        assert answered(browser.perform(harness_for(browser, server), {"url": server.url}))[
             "json"
         ] == {"a": 1}
         assert server.seen[0].headers["accept-encoding"] == "gzip, deflate"
@@ -436,9 +438,9 @@ def test_a_packed_answer_is_unpacked(browser: Browser) -> None:
 def test_a_broken_answer_is_a_failure(
     browser: Browser, pieces: list[bytes], kind: str, words: str
 ) -> None:
-    """And never half of one."""
+    """A broken answer is a failure and never half an outcome."""
     with serving(lambda _: raw(*pieces)) as server:
-        found, message = failed(browser.perform(desk_for(browser, server), {"url": server.url}))
+        found, message = failed(browser.perform(harness_for(browser, server), {"url": server.url}))
     assert (found, words in message) == (kind, True), message
 
 
@@ -449,7 +451,7 @@ def test_interim_answers_are_passed_over(browser: Browser) -> None:
     )
     with serving(lambda _: raw(early)) as server:
         assert (
-            answered(browser.perform(desk_for(browser, server), {"url": server.url}))["text"]
+            answered(browser.perform(harness_for(browser, server), {"url": server.url}))["text"]
             == "ok"
         )
 
@@ -489,7 +491,7 @@ def test_a_slow_server_cannot_outwait_the_limit(browser: Browser, stage: str) ->
 
     with serving(script) as slow, Clock() as clock:
         kind, message = failed(
-            browser.perform(desk_for(browser, slow), {"url": slow.url, "timeout_s": 0.2})
+            browser.perform(harness_for(browser, slow), {"url": slow.url, "timeout_s": 0.2})
         )
     assert (kind, "the time for the request was over" in message) == ("timeout", True)
     assert 0.2 <= clock.seconds < 5
@@ -500,7 +502,7 @@ def test_the_policy_has_the_last_word_about_time(browser: Browser) -> None:
     with serving(lambda _: (slow.ended.wait(), raw(b""))[1]) as slow, Clock() as clock:
         kind, _ = failed(
             browser.perform(
-                desk_for(browser, slow, timeout_s=0.1), {"url": slow.url, "timeout_s": 600}
+                harness_for(browser, slow, timeout_s=0.1), {"url": slow.url, "timeout_s": 600}
             )
         )
     assert kind == "timeout"

@@ -129,7 +129,7 @@ def test_a_thread_asks_once_and_its_replay_not_at_all(engine: Engine) -> None:
 
 
 def test_a_large_answer_goes_through_the_journal(engine: Engine) -> None:
-    """As large as the limit allows."""
+    """An answer as large as the limit allows is journaled and replayed."""
     size = 5 << 20
     with serving(
         lambda _: Reply(
@@ -152,8 +152,8 @@ def test_a_large_answer_goes_through_the_journal(engine: Engine) -> None:
     ("method", "status"), [("GET", "interrupted"), ("PUT", "interrupted"), ("POST", "unknown")]
 )
 def test_a_crash_in_the_middle_of_a_request(engine: Engine, method: str, status: str) -> None:
-    """What comes to the same done twice is done again, with the same key; what does not is left to
-    a person.
+    """A request that may be repeated is sent again with the same key; any other one waits for a
+    person.
     """
     reached = threading.Event()
 
@@ -179,7 +179,7 @@ def test_a_crash_in_the_middle_of_a_request(engine: Engine, method: str, status:
 
 
 def test_a_kill_reaches_a_request(engine: Engine) -> None:
-    """At once; resume asks again."""
+    """A kill ends a request at once; resume sends it again."""
     reached = threading.Event()
 
     def script(_: Seen) -> Reply:
@@ -199,7 +199,7 @@ def test_a_kill_reaches_a_request(engine: Engine) -> None:
 
 
 def test_a_secret_is_in_no_file_of_the_store(engine: Engine) -> None:
-    """It came from the caller's environment, went to the server, and came back."""
+    """A secret of the caller's environment that went to the server and came back is in no file."""
     engine.store.config_path.write_text("secrets: {KEY: {env: MY_KEY}}\n")
     value = "planted-0123456789"
     with serving(lambda seen: data(dict(seen.headers))) as server:

@@ -58,7 +58,9 @@ def leading(seen: Seen) -> Reply:
 def test_a_redirect_keeps_the_method_or_asks_for_a_page(
     browser: Browser, status: int, method: str, followed: str
 ) -> None:
-    """As the standard has it; what becomes a GET has no body any more, nor headers about one."""
+    """A redirect follows the standard; a request that becomes a GET has no body and no headers
+    about one.
+    """
     with serving(leading) as server:
         harness = browser.harness("http", {"hosts": [server.host], "private": True})
         outcome = answered(
@@ -77,7 +79,7 @@ def test_a_redirect_keeps_the_method_or_asks_for_a_page(
 
 
 def test_a_bundle_may_want_the_redirect_itself(browser: Browser) -> None:
-    """With followRedirects false, and for one that leads nowhere."""
+    """A redirect is the outcome with followRedirects false, and where it has no location."""
     with serving(leading) as server:
         harness = browser.harness("http", {"hosts": [server.host], "private": True})
         outcome = answered(

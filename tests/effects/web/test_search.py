@@ -53,7 +53,7 @@ def test_results_have_one_shape(browser: Browser) -> None:
 
 
 def test_a_key_goes_to_the_provider_and_nowhere_else(browser: Browser) -> None:
-    """Not even if the provider sends it back."""
+    """A key is in no outcome, even if the provider sends it back."""
 
     def script(seen: Seen) -> Reply:
         return data(
@@ -151,7 +151,7 @@ def test_a_bad_body_is_a_failure(browser: Browser, body: object, words: str) -> 
 
 
 def test_the_config_says_what_to_search_with(store: Store) -> None:
-    """Its own section; the key is a secret; a slip is told with its dotted key."""
+    """The config has a section for search, its key is a secret, and an error has the dotted key."""
     store.config_path.write_text(
         "search: {use: searxng, url: 'http://localhost:8080', key: 'secret:SEARCH'}\n"
     )

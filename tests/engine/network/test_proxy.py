@@ -43,7 +43,7 @@ def page(seen: Seen) -> object:
 
 
 def test_a_request_is_passed_on_as_one_for_the_server() -> None:
-    """Without what was meant for the proxy, for one request only, body included."""
+    """The server gets one request with its body, without the headers for the proxy."""
     with (
         serving(page) as server,  # type: ignore[arg-type]
         proxy(f"127.0.0.1:{server.port}", private=True) as (port, refused),

@@ -67,7 +67,7 @@ def test_a_cut_ends_a_read_that_has_no_timeout() -> None:
 
 
 def test_a_session_that_has_not_begun_connects_to_nothing() -> None:
-    """Without a deadline no connection is made."""
+    """No connection is made before a session has a deadline."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         pytest.raises(WebProblem, match="time for the request was over"),

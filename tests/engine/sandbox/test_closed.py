@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from testbed.cells import MECHANISMS
 from testbed.processes import end_workers
-from testbed.scripting import Perform, as_user, desk_for, told
+from testbed.scripting import Perform, as_user, harness_for, told
 from testbed.steering import finish
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
 from uncaged_bundles.storage.store import Store
@@ -57,7 +57,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def perform(home: Path, mechanism: str, body: str, policy: dict[str, object]) -> Outcome:
-    harness = desk_for(
+    harness = harness_for(
         Store(root=home / "store"), mechanism, {"executables": ["cat", "ls"], **policy}
     )
     return ScriptHandler().perform(
@@ -170,7 +170,7 @@ def perform_granted(store: Store, mechanism: str, tmp_path: Path) -> Perform:
     tmp_path.chmod(0o755)
 
     def run(body: str, policy: dict[str, object]) -> Outcome:
-        harness = desk_for(store, mechanism, policy)
+        harness = harness_for(store, mechanism, policy)
         return ScriptHandler().perform(
             {"language": "bash", "body": body}, harness.context(1, directory=tmp_path)
         )
@@ -251,7 +251,7 @@ def test_a_script_moves_no_directory_around_the_store(home: Path) -> None:
         "tolerate": True,
     }
     body = f"mv {home}/a/b {home}/a/c; mv {home}/a {home}/d; cat {home}/d/b/store/config.yaml; mv {home}/open {home}/opened"
-    harness = desk_for(Store(root=store), "bubblewrap", policy)
+    harness = harness_for(Store(root=store), "bubblewrap", policy)
     found = told(
         ScriptHandler().perform(
             {"language": "bash", "body": body}, harness.context(1, directory=home)

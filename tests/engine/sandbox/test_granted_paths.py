@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from testbed.cells import MECHANISMS
 from testbed.roles import EffectHarness
-from testbed.scripting import as_user, desk_for, told
+from testbed.scripting import as_user, harness_for, told
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler
@@ -76,7 +76,7 @@ def test_a_granted_path_stays_the_object_of_its_first_use(
     """A thread refuses a directory that another flow swapped after the thread's first use: device
     and inode, then and now, are shown.
     """
-    using, swapping = desk_for(store, mechanism, USING), desk_for(store, mechanism, SWAPPING)
+    using, swapping = harness_for(store, mechanism, USING), harness_for(store, mechanism, SWAPPING)
     before = (place / "shared" / "in").stat()
     assert told(perform(using, USE, place))["stdout"] == "granted"
     assert told(perform(swapping, swap, place))["success"]
@@ -91,11 +91,11 @@ def test_a_granted_path_stays_the_object_of_its_first_use(
             in message
         )
         # another thread's first use is of what is there now
-        fresh = told(perform(desk_for(store, mechanism, USING), USE, place))
+        fresh = told(perform(harness_for(store, mechanism, USING), USE, place))
         assert fresh["stdout"] == "swapped\n"
     else:
         # nor does a later thread follow the link
-        for harness in (using, desk_for(store, mechanism, USING)):
+        for harness in (using, harness_for(store, mechanism, USING)):
             assert f"leads over a link out of '{place}/shared', which scripts may write" in refusal(
                 perform(harness, USE, place)
             )
@@ -110,7 +110,7 @@ def test_a_thread_swaps_no_path_of_its_own(store: Store, mechanism: str, place: 
     way the policy names it.
     """
     own = {"executables": ["cat", "mv", "ln"], "write": ["shared"], "read": ["shared/later"]}
-    harness = desk_for(store, mechanism, own)
+    harness = harness_for(store, mechanism, own)
     assert told(perform(harness, "ln -s ../secret shared/later", place))["success"]
     assert "leads over a link out of" in refusal(
         perform(harness, "cat shared/later/file.txt", place)
@@ -187,7 +187,7 @@ def test_a_path_swapped_after_the_check_is_refused(
     """The object that is mounted is compared with the one that was checked: nothing of the script
     runs when they differ.
     """
-    harness = desk_for(store, mechanism, {"executables": ["touch"], key: ["shared/in"]})
+    harness = harness_for(store, mechanism, {"executables": ["touch"], key: ["shared/in"]})
 
     def swap(found: Mapping[str, object]) -> Mapping[str, object]:
         (place / "shared" / "in").rename(place / "shared" / "gone")
@@ -213,7 +213,7 @@ def test_an_entry_that_means_another_path_waits_for_the_person(
     """A resume from another directory changes no relative path: the thread says from where it was
     started.
     """
-    harness = desk_for(store, mechanism, {"executables": ["cat"], "read": ["shared"]})
+    harness = harness_for(store, mechanism, {"executables": ["cat"], "read": ["shared"]})
     perform(harness, "cat shared/in/file.txt", place)
     (place / "other" / "shared").mkdir(parents=True)
     with pytest.raises(
