@@ -14,7 +14,7 @@ from pathlib import Path
 
 import zstandard
 from uncaged_engine.journal.archive import LEVEL
-from uncaged_engine.threads.housekeeping import TOGETHER
+from uncaged_engine.threads.housekeeping import BATCH
 
 WINDOW_BYTES = 4096
 
@@ -64,7 +64,7 @@ def pack_files_s(logs: Path) -> float:
     library = ctypes.CDLL(None, use_errno=True)
     packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     for directory, names in _files_below(logs):
-        for batch in (names[at : at + TOGETHER] for at in range(0, len(names), TOGETHER)):
+        for batch in (names[at : at + BATCH] for at in range(0, len(names), BATCH)):
             for name in batch:
                 packed = packer.compress(_bytes_of(name, directory))
                 fd = os.open(f".{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=directory)

@@ -12,13 +12,13 @@ from .display.output import Styled, result
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
-    from uncaged_engine.threads.proof import Checked
+    from uncaged_engine.threads.regression import ReplayCheck
 
 SHOWN_COLUMNS = 400
 EXIT_DIVERGED = 1
 
 
-def _thread_document(thread: Checked) -> Mapping[str, object]:
+def _thread_document(thread: ReplayCheck) -> Mapping[str, object]:
     fields = {
         "threadId": thread.thread_id,
         "steps": thread.steps,

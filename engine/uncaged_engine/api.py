@@ -39,7 +39,7 @@ from .state.due import is_due
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
 from .threads.binding import Accept, bind_here
-from .threads.cutting import Cut, Instead
+from .threads.cutting import Cut, Replacement
 from .threads.following import Event, follow
 from .threads.forking import make_fork, target_of
 from .threads.resuming import resume_fields
@@ -50,8 +50,8 @@ from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
     from .threads.estimate import Estimate
-    from .threads.proof import Checked
-    from .threads.verify import Verdict
+    from .threads.regression import ReplayCheck
+    from .threads.verify import Verification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,7 +350,7 @@ class Engine:
         *,
         cut: Cut | None = None,
         on: str | None = None,
-        instead: Instead | None = None,
+        instead: Replacement | None = None,
         options: RunOptions | None = None,
         start: bool = True,
         accept: Accept | None = None,
@@ -424,7 +424,7 @@ class Engine:
         )
         return thread, binding
 
-    def verify(self, text: str) -> Verdict:
+    def verify(self, text: str) -> Verification:
         """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""
         from .threads.verify import verify
 
@@ -436,14 +436,14 @@ class Engine:
             deadline_s=config.limits.bundle_s,
         )
 
-    def check(self, flow: str, bundle: Bundle) -> list[Checked]:
+    def check(self, flow: str, bundle: Bundle) -> list[ReplayCheck]:
         """What *bundle* would have done in the past threads of *flow*: nothing is performed,
         nothing is written.
 
         Raises:
             RefusedError: a trusted bundle runs without a sandbox and is not replayed.
         """
-        from .threads.proof import check
+        from .threads.regression import check
 
         if bundle.trusted:
             raise RefusedError(
@@ -517,7 +517,7 @@ __all__ = [
     "Cut",
     "Engine",
     "Event",
-    "Instead",
+    "Replacement",
     "RunOptions",
     "ThreadSummary",
     "ThreadView",

@@ -37,7 +37,7 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
 from uncaged_engine.sandbox.granted_paths import GrantedPaths
 from uncaged_engine.sandbox.ownership import restore_owners, temporary_owner, user_for
-from uncaged_engine.threads.parcel import export_thread, import_thread
+from uncaged_engine.threads.transfer import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
 

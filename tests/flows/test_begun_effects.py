@@ -26,7 +26,7 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.door.outcomes import Answer
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.services.children import result_of
-from uncaged_engine.threads.parcel import export_thread, import_thread
+from uncaged_engine.threads.transfer import export_thread, import_thread
 
 pytestmark = pytest.mark.slow
 

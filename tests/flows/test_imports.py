@@ -19,7 +19,7 @@ from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Cut, Engine, RunOptions
 from uncaged_engine.journal.origin import path_beside
-from uncaged_engine.threads.parcel import export_thread, import_thread
+from uncaged_engine.threads.transfer import export_thread, import_thread
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from uncaged_cli import main
 from uncaged_engine.api import Cut, Engine
 from uncaged_engine.door.children import derived_id
 from uncaged_engine.journal import archive
-from uncaged_engine.threads import parcel
+from uncaged_engine.threads import transfer
 from uncaged_engine.threads.housekeeping import archive_threads, prune
 
 pytestmark = pytest.mark.slow
@@ -161,10 +161,12 @@ def test_a_removed_child_makes_its_parents_effect_a_question(
     """
     _, parent = parent_of(engine, effect)
     child = child_of(engine, parent.thread, part=part)
-    parcel.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
+    transfer.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
     engine.remove_thread(parent.thread)
     engine.remove_thread(child.thread)
-    assert parcel.import_thread(engine, tmp_path / "parent.tar.zst", now_ms=NOW_MS) == parent.thread
+    assert (
+        transfer.import_thread(engine, tmp_path / "parent.tar.zst", now_ms=NOW_MS) == parent.thread
+    )
     assert [(one.thread_id, one.status) for one in engine.threads()] == [(parent.thread, "unknown")]
     with pytest.raises(RefusedError, match="--redo"):
         engine.resume(parent.thread)
@@ -198,10 +200,10 @@ def test_an_imported_parent_asks_for_children_that_ran_elsewhere(
     """Another store has neither the child's journal nor its marker: `import` leaves the marker."""
     _, parent = parent_of(engine, FLOW)
     child_of(engine, parent.thread)
-    parcel.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
+    transfer.export_thread(engine, parent.thread, tmp_path / "parent.tar.zst")
     other = Engine(Store.open(tmp_path / "other"))
     granted(other.store, WIDE)
-    parcel.import_thread(other, tmp_path / "parent.tar.zst", now_ms=NOW_MS)
+    transfer.import_thread(other, tmp_path / "parent.tar.zst", now_ms=NOW_MS)
     assert other.thread(parent.thread).summary.status == "unknown"
 
 

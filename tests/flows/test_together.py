@@ -10,7 +10,7 @@ from testbed.processes import end_workers
 from testbed.steering import finish, intent_of, marks, settle, wait_for, written
 from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.api import Cut, Engine, Instead, RunOptions
+from uncaged_engine.api import Cut, Engine, Replacement, RunOptions
 
 pytestmark = pytest.mark.slow
 
@@ -312,13 +312,13 @@ def test_a_made_up_outcome_leads_elsewhere(engine: Engine) -> None:
     """
     thread = wide(engine, {"null": {"value": 1, "mark": True}}, {"null": {"value": 2}})
     finish(engine, thread)
-    fork = engine.fork(thread, cut=Cut(at=1), instead=Instead([7]))
+    fork = engine.fork(thread, cut=Cut(at=1), instead=Replacement([7]))
     assert finish(engine, fork)["data"] == [[7], 2]
     assert marks(engine, fork) == []
     assert engine.verify(fork).ok
     assert engine.thread(fork).start["forkFrom"]["instead"] is True
     with pytest.raises(UsageError, match="no step whose outcome"):
-        engine.fork(thread, cut=Cut(at=0), instead=Instead(7))
+        engine.fork(thread, cut=Cut(at=0), instead=Replacement(7))
 
 
 def test_a_new_version_is_checked_against_the_past(engine: Engine) -> None:

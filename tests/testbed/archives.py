@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import zstandard
-from uncaged_engine.threads.parcel import BUNDLE, JOURNAL
+from uncaged_engine.threads.transfer import BUNDLE, JOURNAL
 
 Member = tuple[tarfile.TarInfo, bytes]
 

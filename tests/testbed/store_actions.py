@@ -14,7 +14,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Cut, Engine
 from uncaged_engine.journal import archive
 from uncaged_engine.threads.housekeeping import archive_threads, prune
-from uncaged_engine.threads.parcel import import_thread
+from uncaged_engine.threads.transfer import import_thread
 
 
 def add(engine: Engine, name: str, file: str) -> str:

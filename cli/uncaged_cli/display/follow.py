@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.threads.ending import Ending, ending_of
-from uncaged_engine.threads.story import Record, Story
+from uncaged_engine.threads.timeline import Record, Timeline
 
 from . import json_output
 from .output import is_terminal, next_step, note
@@ -43,7 +43,7 @@ def follow(
         known_records: number of records at the beginning that are read but not shown (the past of a
             resumed thread).
     """
-    story = Story()
+    timeline = Timeline()
     try:
         with choose_view(as_json=as_json, verbose=verbose) as view:
             view.start(engine.thread(thread_id).start)
@@ -54,11 +54,11 @@ def follow(
                     view.progress(event.body)
                 elif event.kind == "record" and "format" not in event.body:
                     count += 1
-                    row = story.hear(event.body)
+                    row = timeline.add(event.body)
                     if count > known_records:
-                        view.record(FollowedRecord(record=event.body, row=row, open=story.open))
-                    elif count == known_records and story.steps:
-                        view.skipped(story.steps)
+                        view.record(FollowedRecord(record=event.body, row=row, open=timeline.open))
+                    elif count == known_records and timeline.steps:
+                        view.skipped(timeline.steps)
                 elif event.kind == "status":
                     status = event.body
             final = with_final_status(engine.thread(thread_id), status)

@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 from uncaged_bundles.clean import clean, shorten
 from uncaged_engine.threads.ending import Ending
-from uncaged_engine.threads.story import OpenStep, Record
+from uncaged_engine.threads.timeline import OpenStep, Record
 
 from .durations import spell
 from .header import header_line

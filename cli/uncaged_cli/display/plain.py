@@ -12,7 +12,7 @@ from typing import Protocol, Self, TextIO
 
 from uncaged_bundles.clean import columns, shorten
 from uncaged_engine.threads.ending import Ending
-from uncaged_engine.threads.story import OpenStep, Record, Row
+from uncaged_engine.threads.timeline import OpenStep, Record, Row
 
 from .durations import spell
 from .header import header_line

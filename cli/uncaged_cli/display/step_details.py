@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from uncaged_engine.threads.story import Record
+from uncaged_engine.threads.timeline import Record
 
 from .durations import spell
 from .progress import spell_usage

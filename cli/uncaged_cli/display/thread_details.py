@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import shorten
 from uncaged_engine.threads.ending import Ending
-from uncaged_engine.threads.story import Story
+from uncaged_engine.threads.timeline import Timeline
 
 from .costs import spell_spent
 from .durations import clock_time
@@ -46,16 +46,16 @@ def thread_lines(
         yield ["worktree: ", str(worktree)]
     if prompt := _prompt(view.start):
         yield ["prompt: ", prompt if full else shorten(prompt, PROMPT_COLUMNS)]
-    story = Story()
+    timeline = Timeline()
     for record in view.records:
-        row = story.hear(record)
+        row = timeline.add(record)
         if row is not None:
             yield row_pieces(row, width=width)
             if full:
                 for detail_line in step_details(record):
                     yield [detail_line]
-    if story.open is not None and summary.status == "running":
-        yield [Styled(f"{story.open.seq:>4}  {story.open.label}  in progress", "cyan")]
+    if timeline.open is not None and summary.status == "running":
+        yield [Styled(f"{timeline.open.seq:>4}  {timeline.open.label}  in progress", "cyan")]
     if used := spell_spent(view.spent):
         yield ["used: ", used]
     if inherited := spell_spent(view.inherited_spent):

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import shorten
-from uncaged_engine.threads.story import Row, Story
+from uncaged_engine.threads.timeline import Row, Timeline
 
 from . import json_output
 from .output import Styled, result
@@ -55,10 +55,10 @@ def show_thread_diff(left: ThreadView, right: ThreadView, *, as_json: bool) -> N
 
 def steps_of(view: ThreadView) -> list[tuple[Mapping[str, object], Row]]:
     """Return each finished step as record and row."""
-    story = Story()
+    timeline = Timeline()
     found: list[tuple[Mapping[str, object], Row]] = []
     for record in view.records:
-        row = story.hear(record)
+        row = timeline.add(record)
         if (
             row is not None
             and "seq" in record

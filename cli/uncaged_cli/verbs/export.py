@@ -49,7 +49,7 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
       uncaged-workflow export latest run.tar.zst
       uncaged-workflow export list-files flow.json    a flow, as its recipe
     """
-    from uncaged_engine.threads.parcel import export_thread
+    from uncaged_engine.threads.transfer import export_thread
 
     engine = open_engine()
     flow = engine.registry.flow(what)

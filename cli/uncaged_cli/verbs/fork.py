@@ -87,7 +87,7 @@ def command(
       uncaged-workflow fork latest --at 3 --on head          continue on the current version
       uncaged-workflow fork latest --at 3 --set answer.json  replace the outcome of step 3
     """
-    from uncaged_engine.api import Cut, Instead, RunOptions
+    from uncaged_engine.api import Cut, Replacement, RunOptions
 
     if at is not None and from_role is not None:
         raise UsageError("--at and --from-role exclude each other")
@@ -98,7 +98,7 @@ def command(
         thread,
         cut=Cut(at=at, role=from_role, last=last),
         on=on,
-        instead=None if instead is None else Instead(read_json(instead)),
+        instead=None if instead is None else Replacement(read_json(instead)),
         options=RunOptions(**options, agents=parse_agents(agents)),
         accept=binding_asker(thread, accept=accept),
     )

@@ -44,7 +44,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
             raise RefusedError(f"a flow {called!r} already exists; choose another name with --name")
         register(engine, called, found, accept=accept, as_json=as_json, origin="import")
         return
-    from uncaged_engine.threads.parcel import import_thread
+    from uncaged_engine.threads.transfer import import_thread
 
     thread_id = import_thread(engine, file, now_ms=now_ms())
     if as_json:

@@ -31,7 +31,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Instead:
+class Replacement:
     """An outcome that a person made up, to see where it would have led."""
 
     value: object

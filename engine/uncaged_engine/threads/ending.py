@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.clean import clean, clean_line, shorten
 from uncaged_bundles.errors import EngineBug
 
-from .story import Story
+from .timeline import Timeline
 
 if TYPE_CHECKING:
     from uncaged_bundles.storage.store import Store
@@ -151,23 +151,23 @@ def ending_of(
     Args:
         directory: where the caller is. is_merged: as for `ending`.
     """
-    story = Story()
+    timeline = Timeline()
     for record in view.records:
-        story.hear(record)
+        timeline.add(record)
     return ending(
         thread_id=view.summary.thread_id,
         status=view.summary.status,
         end=view.end,
         message=view.summary.message,
-        last_void=story.last_void,
+        last_void=timeline.last_void,
         repository=repository_elsewhere(view.start, directory),
-        wants_fields="fields" in story.wait,
+        wants_fields="fields" in timeline.wait,
         used={"maxCost": view.summary.spent.cost, "maxTokens": view.summary.spent.tokens},
         undecided=view.summary.undecided,
         report=report_of(view.summary, store.run),
         only_branch=own_branch(view.start) if view.summary.imported else None,
         failure=view.failure,
-        last_outside=story.last_outside,
+        last_outside=timeline.last_outside,
         is_merged=is_merged,
     )
 

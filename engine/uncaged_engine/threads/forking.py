@@ -21,7 +21,7 @@ from ..journal.origin import USED, ThreadOrigin
 from ..journal.recover import recover
 from ..settings.config import Config
 from ..state.observe import step_records, view, view_of
-from .cutting import Cut, Instead, copied_lines, fork_start, kept_steps, replacement_of
+from .cutting import Cut, Replacement, copied_lines, fork_start, kept_steps, replacement_of
 from .preparing import prepare_fork, secure_fork
 from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
 
@@ -35,7 +35,7 @@ def make_fork(
     chance: Chance,
     cut: Cut,
     target: BundleHash,
-    instead: Instead | None,
+    instead: Replacement | None,
     options: RunOptions,
     thread: ThreadId | None = None,
 ) -> tuple[BundleHash, ThreadId]:

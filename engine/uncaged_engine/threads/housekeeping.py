@@ -36,7 +36,7 @@ by name.
 
 ARCHIVABLE = ENDED | {"limit"}
 
-TOGETHER = 128
+BATCH = 128
 """So many journals are packed with one flush of the directory; their locks are held meanwhile."""
 
 YOUNG_BLOB_S = 3600
@@ -87,7 +87,7 @@ def archive_threads(
         ]
     else:
         places = list(_old(engine, older_than_ms))
-    for part in (places[at : at + TOGETHER] for at in range(0, len(places), TOGETHER)):
+    for part in (places[at : at + BATCH] for at in range(0, len(places), BATCH)):
         with ExitStack() as locks:
             journals: dict[_Ended, int] = {}
             for one in part:

@@ -20,11 +20,11 @@ from ..journal.codec import decode, encode
 from ..journal.recover import History, recover_strictly
 from ..sandbox.mechanism import choose
 from . import tails
-from .parts import find_difference
+from .composites import find_difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verification:
     """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran
     in.
 
@@ -46,7 +46,7 @@ def verify(
     *,
     prefer: str,
     deadline_s: float,
-) -> Verdict:
+) -> Verification:
     """Check every line, then run the bundle again over the recorded outcomes, in a fresh process,
     alone.
 
@@ -75,17 +75,17 @@ def _prove(
     *,
     prefer: str,
     deadline_s: float,
-) -> Verdict:
+) -> Verification:
     count = len(history.steps)
     if history.damage is not None:
         where = "a torn tail" if history.damage.tail else "damage"
         message = f"{where} at line {history.damage.line}: {history.damage.reason}"
-        return Verdict(ok=False, steps=count, mechanism="none", message=message)
+        return Verification(ok=False, steps=count, mechanism="none", message=message)
     bundle = store.load_bundle(bundle_hash, KNOWN)
     if difference := find_difference(history, data, BlobDirectory(store.blobs)):
-        return Verdict(ok=False, steps=count, mechanism="none", message=difference)
+        return Verification(ok=False, steps=count, mechanism="none", message=difference)
     if bundle.trusted:
-        return Verdict(
+        return Verification(
             ok=True,
             steps=count,
             mechanism="none",
@@ -113,7 +113,7 @@ def _prove(
         problem
         or f"{count} step{'' if count == 1 else 's'} replayed: this code with these outcomes gives this journal"
     )
-    return Verdict(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
+    return Verification(ok=problem is None, steps=count, mechanism=cell.mechanism, message=message)
 
 
 def difference_at_the_end(history: History, now: BundleReply) -> str | None:

@@ -75,12 +75,12 @@ def work(store: Store, bundle: BundleHash, report: Report, slow_ms: int | None =
         from uncaged_engine.sandbox.ownership import restore_owners  # only after a crash
 
         restore_owners(store.lent)
-    from .server import Server  # while the sandbox starts
+    from .server import WorkerServer  # while the sandbox starts
 
     gc.freeze()
     gc.enable()
 
-    server = Server(
+    server = WorkerServer(
         store=store,
         bundle=bundle,
         linger_s=LINGER_S,

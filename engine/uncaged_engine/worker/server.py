@@ -54,7 +54,7 @@ ACCEPT_PAUSE_S = 0.05
 STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
 
 
-class Server:
+class WorkerServer:
     """One worker. `serve` returns some time after the last thread and the last request."""
 
     def __init__(

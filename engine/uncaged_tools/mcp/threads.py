@@ -11,7 +11,7 @@ from mcp.server.session import ServerSession
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.schemas import misfits
-from uncaged_engine.api import Cut, Engine, Instead, ThreadView
+from uncaged_engine.api import Cut, Engine, Replacement, ThreadView
 from uncaged_engine.services.threads import question
 
 from ..flows import result_of_thread
@@ -92,7 +92,7 @@ async def fork(
     engine: Engine, arguments: Mapping[str, Any], session: ServerSession
 ) -> dict[str, object]:
     def start() -> ThreadId:
-        instead = Instead(arguments["outcome"]) if "outcome" in arguments else None
+        instead = Replacement(arguments["outcome"]) if "outcome" in arguments else None
         return engine.fork(
             arguments["thread"],
             cut=Cut(at=arguments.get("at")),

@@ -10,7 +10,7 @@ from uncaged_cli.display.live import LiveView, ProgressLine, spell_seconds
 from uncaged_cli.display.plain import FollowedRecord
 from uncaged_cli.display.progress import EffectProgress
 from uncaged_engine.threads.ending import Ending
-from uncaged_engine.threads.story import OpenStep, Row
+from uncaged_engine.threads.timeline import OpenStep, Row
 
 STEP = OpenStep(seq=2, label="coder", kind="role", body=None, started_ms=1_000)
 

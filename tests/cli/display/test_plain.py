@@ -11,7 +11,7 @@ from uncaged_cli.display.output import Piece
 from uncaged_cli.display.plain import FollowedRecord, PlainView, row_pieces
 from uncaged_cli.display.step_details import step_details
 from uncaged_engine.threads.ending import Ending
-from uncaged_engine.threads.story import OpenStep, Row
+from uncaged_engine.threads.timeline import OpenStep, Row
 
 ROW = Row(
     mark="done",

@@ -23,7 +23,7 @@ from uncaged_engine.journal.blobs import BlobDirectory
 from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.journal import JournalBusy
 from uncaged_engine.state.observe import summarise
-from uncaged_engine.threads import housekeeping, parcel, removal
+from uncaged_engine.threads import housekeeping, removal, transfer
 from uncaged_engine.threads.housekeeping import YOUNG_BLOB_S, archive_threads, prune
 
 RESUME = lines.control("resume", {}, 5)
@@ -235,7 +235,7 @@ def test_two_imports_of_one_thread(
     engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The slower one does not write over a thread that runs by now."""
-    parcel.export_thread(engine, killed.thread, tmp_path / "thread.tar.zst")
+    transfer.export_thread(engine, killed.thread, tmp_path / "thread.tar.zst")
     data = killed.path.read_bytes()
     killed.path.unlink()
 
@@ -244,9 +244,9 @@ def test_two_imports_of_one_thread(
             engine.store, killed.bundle, script_of(killed.bundle).done(1).control("resume")
         )
 
-    just_before(monkeypatch, parcel, "held", quicker)
+    just_before(monkeypatch, transfer, "held", quicker)
     with pytest.raises(RefusedError, match="by another process"):
-        parcel.import_thread(engine, tmp_path / "thread.tar.zst", now_ms=1)
+        transfer.import_thread(engine, tmp_path / "thread.tar.zst", now_ms=1)
     assert killed.path.read_bytes() != data
 
 

@@ -9,18 +9,20 @@ import pytest
 from testbed.bundles import COUNT, PLANNED, Placed, granted, place_script, script_of, source
 from testbed.journals import Script
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.threads.verify import Verdict, verify
+from uncaged_engine.threads.verify import Verification, verify
 
 MESSAGE = {"success": True, "message": "sum 6"}
 
 
-def proof(store: Store, placed: Placed, prefer: str = "auto") -> Verdict:
+def proof(store: Store, placed: Placed, prefer: str = "auto") -> Verification:
     return verify(
         store, placed.bundle.hash, placed.thread, placed.path, prefer=prefer, deadline_s=20
     )
 
 
-def proof_of(store: Store, script: Script, text: bytes = COUNT, prefer: str = "auto") -> Verdict:
+def proof_of(
+    store: Store, script: Script, text: bytes = COUNT, prefer: str = "auto"
+) -> Verification:
     return proof(store, place_script(store, granted(store, text), script), prefer)
 
 
@@ -35,7 +37,7 @@ def counted(store: Store, n: int = 3, done: int = 3) -> Script:
 def test_an_honest_journal_is_proved(store: Store, prefer: str) -> None:
     """In either sandbox; the verdict names it and how many steps were proved."""
     verdict = proof_of(store, counted(store).end("completed", result=MESSAGE), prefer=prefer)
-    assert verdict == Verdict(
+    assert verdict == Verification(
         ok=True,
         steps=3,
         mechanism=prefer,

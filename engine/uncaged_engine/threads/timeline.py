@@ -45,7 +45,7 @@ class OpenStep:
     attempt: int = 1
 
 
-class Story:
+class Timeline:
     """What is known of a thread after the records heard so far.
 
     last_outside: the last step whose outcome came from outside of the bundle, which makes the same
@@ -61,7 +61,7 @@ class Story:
         self.wait: Record = {}
         self.end: Record | None = None
 
-    def hear(self, record: Record) -> Row | None:
+    def add(self, record: Record) -> Row | None:
         """Take in the next record; return the row that it completes."""
         if "format" in record:
             return None
@@ -69,15 +69,15 @@ class Story:
             self.end = record
             return None
         if "control" in record:
-            return self._hear_control(record)
+            return self._add_control(record)
         if "intent" in record:
-            self._hear_intent(record)
+            self._add_intent(record)
             return None
         if "attempt" in record:
-            return self._hear_attempt(record)
-        return self._hear_void(record) if "void" in record else self._hear_step(record)
+            return self._add_attempt(record)
+        return self._add_void(record) if "void" in record else self._add_step(record)
 
-    def _hear_intent(self, record: Record) -> None:
+    def _add_intent(self, record: Record) -> None:
         kind, body = intended(record["intent"])
         self.end, self.last_void = None, ""
         self.open = OpenStep(
@@ -88,7 +88,7 @@ class Story:
             started_ms=_whole(record.get("timestamp")),
         )
 
-    def _hear_attempt(self, record: Record) -> Row:
+    def _add_attempt(self, record: Record) -> Row:
         attempt = _whole(record.get("attempt"))
         if self.open is not None:
             self.open = replace(self.open, attempt=attempt)
@@ -99,7 +99,7 @@ class Story:
             "attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}"
         )
 
-    def _hear_control(self, record: Record) -> Row | None:
+    def _add_control(self, record: Record) -> Row | None:
         word = str(record["control"])
         if word == "paths":
             return None  # kept for the next script, not for people
@@ -111,7 +111,7 @@ class Story:
                 self.open = replace(self.open, started_ms=_whole(record.get("timestamp")))
         return self._row("control", record, word, _first_text(record, CONTROL_TEXTS), timed=False)
 
-    def _hear_void(self, record: Record) -> Row:
+    def _add_void(self, record: Record) -> Row:
         detail = _first_text(record, ("message",))
         if self.is_paused:  # by a person: nothing lacks
             return self._row("void", record, self._label(record), detail)
@@ -120,7 +120,7 @@ class Story:
             "void", record, self._label(record), f"{self.last_void}{': ' if detail else ''}{detail}"
         )
 
-    def _hear_step(self, record: Record) -> Row:
+    def _add_step(self, record: Record) -> Row:
         label = str(record["role"]) if "role" in record else self._label(record)
         if "error" in record:
             row = self._row("failed", record, label, _error_text(record["error"]))

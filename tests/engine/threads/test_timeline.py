@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 from uncaged_engine.journal.labels import effect_label
-from uncaged_engine.threads.story import Row, Story, role_summary, value_summary
+from uncaged_engine.threads.timeline import Row, Timeline, role_summary, value_summary
 
 
-def tell(*records: Mapping[str, object]) -> tuple[Story, list[Row]]:
-    story = Story()
-    return story, [row for record in records if (row := story.hear(record)) is not None]
+def tell(*records: Mapping[str, object]) -> tuple[Timeline, list[Row]]:
+    timeline = Timeline()
+    return timeline, [row for record in records if (row := timeline.add(record)) is not None]
 
 
 START = {"format": 1, "name": "solve", "hash": "C9NMV6V2TQT81", "timestamp": 900}
@@ -28,7 +28,7 @@ STEP = {
 
 def test_a_role_step_says_status_time_and_who_answered() -> None:
     """The time runs from the intent to the outcome."""
-    story, rows = tell(START, INTENT, STEP)
+    timeline, rows = tell(START, INTENT, STEP)
     assert rows == [
         Row(
             mark="done",
@@ -39,15 +39,15 @@ def test_a_role_step_says_status_time_and_who_answered() -> None:
             by="repair",
         )
     ]
-    assert (story.steps, story.open) == (1, None)
+    assert (timeline.steps, timeline.open) == (1, None)
 
 
 def test_an_open_intent_is_the_step_in_flight() -> None:
     """Until its outcome comes, the last intent is open."""
-    story, rows = tell(START, INTENT)
+    timeline, rows = tell(START, INTENT)
     assert rows == []
-    assert story.open is not None
-    assert (story.open.seq, story.open.label, story.open.started_ms) == (1, "coder", 1_000)
+    assert timeline.open is not None
+    assert (timeline.open.seq, timeline.open.label, timeline.open.started_ms) == (1, "coder", 1_000)
 
 
 def test_an_output_step_has_no_time() -> None:
@@ -69,20 +69,20 @@ def test_an_output_step_has_no_time() -> None:
 
 def test_an_error_is_a_failed_step() -> None:
     """A failure counts as a step and shows kind and message."""
-    story, rows = tell(
+    timeline, rows = tell(
         INTENT, {"seq": 1, "error": {"kind": "timeout", "message": "after 5 s"}, "timestamp": 6_000}
     )
-    assert (rows[0].mark, rows[0].detail, story.steps) == ("failed", "timeout: after 5 s", 1)
+    assert (rows[0].mark, rows[0].detail, timeline.steps) == ("failed", "timeout: after 5 s", 1)
 
 
 def test_a_void_leaves_the_intent_open() -> None:
     """A void is shown and remembered, and is no step."""
-    story, rows = tell(
+    timeline, rows = tell(
         INTENT, {"seq": 1, "void": "environment", "message": "no key", "timestamp": 1_500}
     )
     assert (rows[0].mark, rows[0].detail) == ("void", "environment: no key")
-    assert (story.last_void, story.steps) == ("environment", 0)
-    assert story.open is not None
+    assert (timeline.last_void, timeline.steps) == ("environment", 0)
+    assert timeline.open is not None
 
 
 def test_a_pause_does_not_count_as_time_spent() -> None:
@@ -98,23 +98,27 @@ def test_a_pause_does_not_count_as_time_spent() -> None:
 
 def test_a_resume_takes_back_the_end() -> None:
     """A limit that was raised is not the end any more."""
-    story, _rows = tell({"end": "limit", "timestamp": 1})
-    assert story.end is not None
-    story.hear({"control": "resume", "timestamp": 2})
-    assert story.end is None
+    timeline, _rows = tell({"end": "limit", "timestamp": 1})
+    assert timeline.end is not None
+    timeline.add({"control": "resume", "timestamp": 2})
+    assert timeline.end is None
 
 
 def test_a_wait_remembers_the_question() -> None:
     """The question is known until the thread goes on."""
-    story, rows = tell({"control": "wait", "question": "which?", "schema": {}, "timestamp": 1})
-    assert (rows[0].label, rows[0].detail, story.wait["question"]) == ("wait", "which?", "which?")
-    story.hear({"control": "answer", "value": 7, "timestamp": 2})
-    assert story.wait == {}
+    timeline, rows = tell({"control": "wait", "question": "which?", "schema": {}, "timestamp": 1})
+    assert (rows[0].label, rows[0].detail, timeline.wait["question"]) == (
+        "wait",
+        "which?",
+        "which?",
+    )
+    timeline.add({"control": "answer", "value": 7, "timestamp": 2})
+    assert timeline.wait == {}
 
 
 def test_an_attempt_is_told_and_counted() -> None:
     """A repaired answer shows which attempt runs and why."""
-    story, rows = tell(
+    timeline, rows = tell(
         INTENT,
         {
             "seq": 1,
@@ -125,8 +129,8 @@ def test_an_attempt_is_told_and_counted() -> None:
         },
     )
     assert (rows[0].mark, rows[0].detail) == ("attempt", "attempt 2: HTTP 503")
-    assert story.open is not None
-    assert story.open.attempt == 2
+    assert timeline.open is not None
+    assert timeline.open.attempt == 2
 
 
 def test_a_turn_that_a_pause_ended_lacks_nothing() -> None:
@@ -139,15 +143,15 @@ def test_a_turn_that_a_pause_ended_lacks_nothing() -> None:
         "message": "paused before it was done",
         "timestamp": 1_300,
     }
-    story, rows = tell(INTENT, {"control": "pause", "timestamp": 1_200}, void)
-    assert (rows[-1].detail, story.last_void) == ("paused before it was done", "")
-    story, rows = tell(
+    timeline, rows = tell(INTENT, {"control": "pause", "timestamp": 1_200}, void)
+    assert (rows[-1].detail, timeline.last_void) == ("paused before it was done", "")
+    timeline, rows = tell(
         INTENT,
         {"control": "pause", "timestamp": 1_200},
         {"control": "resume", "timestamp": 1_250},
         void,
     )
-    assert (rows[-1].detail, story.last_void) == (
+    assert (rows[-1].detail, timeline.last_void) == (
         "environment: paused before it was done",
         "environment",
     )
@@ -172,13 +176,13 @@ def test_sub_steps_carry_the_label_of_their_own_effect() -> None:
         },
         "timestamp": 0,
     }
-    story, rows = tell(
+    timeline, rows = tell(
         intent,
         {"seq": 3, "sub": 0, "outcome": 1, "timestamp": 5},
         {"seq": 3, "outcome": [1, None], "timestamp": 9},
     )
     assert [(row.seq, row.label) for row in rows] == [("3.0", "http GET http://a"), ("3", "all")]
-    assert story.steps == 1
+    assert timeline.steps == 1
 
 
 def test_rows_are_clean() -> None:
@@ -251,7 +255,7 @@ def test_the_last_step_from_outside_is_known() -> None:
     """Steps that the bundle made itself, parts of a step and voids do not count: the same bundle
     makes them again.
     """
-    story = Story()
+    timeline = Timeline()
     heard: list[tuple[dict[str, object], int]] = [
         ({"seq": 1, "intent": {"now": {}}, "timestamp": 1}, 0),
         ({"seq": 1, "outcome": 5, "timestamp": 2}, 1),
@@ -272,5 +276,5 @@ def test_the_last_step_from_outside_is_known() -> None:
         ({"seq": 5, "error": {"kind": "timeout", "message": "late"}, "timestamp": 5}, 5),
     ]
     for record, expected in heard:
-        story.hear(record)
-        assert story.last_outside == expected
+        timeline.add(record)
+        assert timeline.last_outside == expected

@@ -24,7 +24,7 @@ from .verify import difference_at_the_end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class ReplayCheck:
     """One past thread against the new version.
 
     identical: it would have gone the same way to the same end. step: the first difference (0: none,
@@ -42,7 +42,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class PastThread:
     """A thread that was, ready to be run again. problem: why it is not; the replay is missing
     then.
     """
@@ -56,21 +56,21 @@ class Past:
 
 def check(
     store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, *, deadline_s: float
-) -> list[Checked]:
+) -> list[ReplayCheck]:
     """Replay the past threads of *flow* against *bundle*, all in one sandbox process; a thread that
     ends it gets the next ones a new one.
 
     While the bundle works on one thread, the next one's journal is read.
     """
     cell: Cell | None = None
-    checked: list[Checked] = []
+    checked: list[ReplayCheck] = []
     threads = find_past(store, flow)
     try:
         past = next(threads, None)
         while past is not None:
             if cell is None or not cell.alive:
                 cell = Cell.start(bundle, mechanism, limits=CellLimits())
-            ahead = Ahead(threads)
+            ahead = ReadAhead(threads)
             checked.append(
                 _check_one(past, cell, slot=len(checked) + 1, deadline_s=deadline_s, ahead=ahead)
             )
@@ -81,23 +81,23 @@ def check(
     return checked
 
 
-class Ahead:
+class ReadAhead:
     """The next thread, read at the first chance."""
 
-    def __init__(self, threads: Iterator[Past]) -> None:
+    def __init__(self, threads: Iterator[PastThread]) -> None:
         self._threads = threads
-        self._next: list[Past | None] = []
+        self._next: list[PastThread | None] = []
 
     def read(self) -> None:
         if not self._next:
             self._next.append(next(self._threads, None))
 
-    def take(self) -> Past | None:
+    def take(self) -> PastThread | None:
         self.read()
         return self._next[0]
 
 
-def find_past(store: Store, flow: str) -> Iterator[Past]:
+def find_past(store: Store, flow: str) -> Iterator[PastThread]:
     """Yield the threads of a flow that do not run and whose journals can be read, each read
     once.
     """
@@ -113,9 +113,11 @@ def find_past(store: Store, flow: str) -> Iterator[Past]:
         try:
             replay = Replay(history, blobs.expand_record(history.start), blobs, trusted=False)
         except (UncagedError, OSError) as exc:
-            yield Past(thread_id=thread, data=data, history=history, replay=None, problem=str(exc))
+            yield PastThread(
+                thread_id=thread, data=data, history=history, replay=None, problem=str(exc)
+            )
         else:
-            yield Past(thread_id=thread, data=data, history=history, replay=replay)
+            yield PastThread(thread_id=thread, data=data, history=history, replay=replay)
 
 
 def _read_if(flow: str, path: str) -> bytes | None:
@@ -133,10 +135,12 @@ def _read_if(flow: str, path: str) -> bytes | None:
         os.close(fd)
 
 
-def _check_one(past: Past, cell: Cell, *, slot: int, deadline_s: float, ahead: Ahead) -> Checked:
+def _check_one(
+    past: PastThread, cell: Cell, *, slot: int, deadline_s: float, ahead: ReadAhead
+) -> ReplayCheck:
     history, thread, steps = past.history, past.thread_id, len(past.history.steps)
     if past.replay is None:
-        return Checked(thread_id=thread, steps=steps, identical=False, message=past.problem)
+        return ReplayCheck(thread_id=thread, steps=steps, identical=False, message=past.problem)
     try:
         now = past.replay.run(cell, slot, deadline_s=deadline_s, meanwhile=ahead.read)
         if now is None:
@@ -149,7 +153,7 @@ def _check_one(past: Past, cell: Cell, *, slot: int, deadline_s: float, ahead: A
     except ReplayDifference as exc:
         yielded = exc.body.decode() if exc.word == "effect" else f"{exc.word} {exc.body.decode()}"
         recorded = exc.recorded.decode("utf-8", "replace")
-        return Checked(
+        return ReplayCheck(
             thread_id=thread,
             steps=steps,
             identical=False,
@@ -159,15 +163,15 @@ def _check_one(past: Past, cell: Cell, *, slot: int, deadline_s: float, ahead: A
             message=str(exc),
         )
     except ReplayError as exc:
-        return Checked(thread_id=thread, steps=steps, identical=False, message=str(exc))
+        return ReplayCheck(thread_id=thread, steps=steps, identical=False, message=str(exc))
     except CellDied as died:
-        return Checked(
+        return ReplayCheck(
             thread_id=thread,
             steps=steps,
             identical=False,
             message=f"the bundle gave no answer: {died.reason}: {died.detail}",
         )
-    return Checked(
+    return ReplayCheck(
         thread_id=thread,
         steps=steps,
         identical=problem is None,

@@ -19,7 +19,7 @@ from uncaged_bundles.errors import DamagedError, UncagedError, UsageError
 from uncaged_bundles.ids import bundle_hash
 from uncaged_engine.api import Engine
 from uncaged_engine.journal.origin import path_beside
-from uncaged_engine.threads.parcel import BUNDLE, JOURNAL, import_thread
+from uncaged_engine.threads.transfer import BUNDLE, JOURNAL, import_thread
 
 GIB = 1 << 30
 HASH = bundle_hash(COUNT)
@@ -82,7 +82,7 @@ import resource, sys
 from pathlib import Path
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
-from uncaged_engine.threads.parcel import import_thread
+from uncaged_engine.threads.transfer import import_thread
 from uncaged_bundles.errors import UncagedError
 try:
     import_thread(Engine(Store.open(Path(sys.argv[1]))), Path(sys.argv[2]), now_ms=1)
@@ -251,13 +251,13 @@ def test_a_journal_that_cannot_be_written_leaves_no_origin(
     """A full disk at the last write: the thread is not there, and neither is the file that says
     where it came from.
     """
-    from uncaged_engine.threads import parcel
+    from uncaged_engine.threads import transfer
 
     def full(path: Path, _data: bytes) -> None:
         raise UncagedError(f"cannot write {path}: No space left on device")
 
     granted(engine.store, COUNT)
-    monkeypatch.setattr(parcel, "write_atomically", full)
+    monkeypatch.setattr(transfer, "write_atomically", full)
     with pytest.raises(UncagedError, match="No space"):
         import_thread(
             engine, write_archive(tmp_path / "a.zst", COUNT, script().data), now_ms=NOW_MS

@@ -15,7 +15,7 @@ from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import archive, lock
 from uncaged_engine.sandbox.mechanism import choose
-from uncaged_engine.threads.proof import Checked, check, find_past
+from uncaged_engine.threads.regression import ReplayCheck, check, find_past
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def counted(store: Store, number: int, n: int) -> Script:
     return script.end("completed", result={"success": True, "message": f"sum {n * (n + 1) // 2}"})
 
 
-def against(store: Store, text: bytes, deadline_s: float = 20) -> dict[str, Checked]:
+def against(store: Store, text: bytes, deadline_s: float = 20) -> dict[str, ReplayCheck]:
     found = check(store, read_bundle(text, KNOWN), choose(), "count", deadline_s=deadline_s)
     return {one.thread_id: one for one in found}
 
