@@ -1,5 +1,4 @@
-"""The engine as a library: open a store, add, run, follow, steer and fork. The command line uses
-nothing else.
+"""Library interface of the engine: open a store, add and run flows, follow, steer and fork threads.
 
 engine = Engine.open()
 engine.add("hello", Path("hello.py").read_bytes(), accept=lambda widened: True)
@@ -53,11 +52,14 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .threads.regression import ReplayCheck
     from .threads.verify import Verification
 
+ThreadPlace = tuple[BundleHash, ThreadId, Path]
+"""Bundle, id and journal of a thread."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """changed: False if the name pointed to these very bytes already. widened: what the policy
-    allows that the former version did not.
+    """Result of `Engine.add`. changed: False if the name pointed to the same bytes already.
+    widened: what the policy allows and the former version's did not.
     """
 
     name: FlowName
@@ -67,18 +69,19 @@ class Added:
 
 
 class Engine:
-    """One store, and everything that can be done with it."""
+    """Operations on one store."""
 
     def __init__(self, store: Store, chance: Chance | None = None) -> None:
         self.store = store
         self.registry = Registry(store)
-        self.problems: tuple[str, ...] = ()  # what opening the store could not do
+        self.problems: tuple[str, ...] = ()
+        """Flows of template packages that `open` could not add."""
         self._chance = chance or Chance()
 
     @classmethod
     def open(cls, root: Path | None = None, chance: Chance | None = None) -> Engine:
-        """Open (or make) a store, and add the flows of template packages that were installed since
-        the last time.
+        """Open or create a store, and add the flows of template packages that were installed
+        since.
         """
         engine = cls(Store.open(root), chance)
         engine.problems = add_shipped_flows(
@@ -88,6 +91,7 @@ class Engine:
 
     @property
     def config(self) -> Config:
+        """The store's settings, as ``config.yaml`` has them now."""
         return load(self.store)
 
     # Flows
@@ -103,8 +107,8 @@ class Engine:
         """Register a bundle under a name.
 
         Args:
-            accept: is asked with plain sentences what the policy newly allows; only called if there
-                is something new.
+            accept: called with one sentence for each thing that the policy newly allows, if there
+                is any; returns whether a person accepts them.
         Raises:
             BundleError: the bundle is not valid. RefusedError: not accepted; nothing was stored.
         """
@@ -124,7 +128,7 @@ class Engine:
         )
         if widened and not accept(widened):
             raise RefusedError(
-                f"{flow} was not added: its policy asks for more and nobody accepted it; read the list above, then add it with --accept"
+                f"{flow} was not added: its policy asks for more, which was not accepted; read the list above, then add it with --accept"
             )
         changed = self.registry.add(
             flow, bundle, now_ms=self._chance.clock_ms(), source=origin, granted=True
@@ -132,11 +136,11 @@ class Engine:
         return Added(name=flow, hash=bundle.hash, changed=changed, widened=widened)
 
     def bundle(self, text: str) -> Bundle:
-        """The bundle that a flow name or a hash means."""
+        """Load the bundle of a flow name or a hash."""
         return self.store.load_bundle(self.registry.resolve(text)[1], KNOWN)
 
     def estimate(self, flow: str) -> Estimate:
-        """What past threads of the flow's present version took."""
+        """Estimate a run of the flow from past threads of its present version."""
         from .threads.estimate import estimate
 
         return estimate(self.registry.resolve(flow)[1], self.threads())
@@ -157,12 +161,12 @@ class Engine:
         """Start a thread; it exists and has a worker when this returns.
 
         Args:
-            launching: the flow's worker, if it is starting already (`worker.early`).
-            thread, parent: for a thread that another one starts: its id, and
-                ``{"threadId", "seq", "depth"}`` of the other.
+            launching: the flow's worker, if it is starting already (`worker.client.rouse_flow`).
+            thread, parent: for a child thread: its id, and its parent's
+                ``{"threadId", "seq", "depth"}``.
         Raises:
-            What is in the way, before anything is written; or what kept the worker from taking it,
-            after.
+            UncagedError: the thread cannot start, and nothing was written; or it was written, and
+                its worker cannot start.
         """
         chosen = options or RunOptions()
         name, bundle_hash = self.registry.resolve(flow)
@@ -189,8 +193,8 @@ class Engine:
         return thread
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
-        """All threads, those started last first, or those of one flow or hash. One that cannot be
-        read is listed all the same.
+        """List the threads of the store, of one flow or of one hash, those started last first.
+        Unreadable ones are listed, too.
         """
         from .threads.listing import list_threads
 
@@ -213,11 +217,11 @@ class Engine:
         )
 
     def thread(self, text: str) -> ThreadView:
-        """One thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
+        """Read one thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
         return view(self.store, *self.store.locate_thread(text))
 
     def follow(self, text: str) -> Iterator[Event]:
-        """Events from the start record on, as they reach the disk; the last one is the status."""
+        """Yield events from the start record on, as they reach the disk; the last is the status."""
         return follow(self.store, *self.store.locate_thread(text))
 
     def pause(self, text: str) -> ThreadId:
@@ -231,7 +235,7 @@ class Engine:
         )
 
     def kill(self, text: str) -> ThreadId:
-        """End a thread: what is in flight is cancelled, its processes are ended."""
+        """End a thread; the effect in flight is cancelled and its processes are ended."""
         return steer(
             self.store,
             text,
@@ -250,21 +254,22 @@ class Engine:
         options: RunOptions | None = None,
         accept: Accept | None = None,
     ) -> ThreadId:
-        """Go on with a thread that was paused, interrupted, killed, limited or left unknown.
+        """Continue a thread that is paused, interrupted, killed, at a limit or unknown.
 
         Lines that a failed flush left in doubt are brought to disk first; the thread may have ended
         with them.
 
         Args:
-            redo, skip: what to do with an effect that may have been performed and has no outcome.
-                note: told to the next role.
-            options: its limits replace the thread's; its directory and environment are the
-                children's. Its agents, workspace, links and test command bind an imported thread.
-            accept: is asked with plain sentences what an imported thread would use here, before it
-                is bound.
+            redo, skip: the decision about an effect that may have been performed and has no
+                outcome. note: added to the next role's prompt.
+            options: its limits replace the thread's; its directory and environment are those of
+                child processes. Its agents, workspace, links and test command bind an imported
+                thread.
+            accept: called with one sentence for each thing that an imported thread would use here;
+                returns whether a person accepts them.
         Raises:
-            RefusedError: its state forbids it, or it is imported and was not accepted; the message
-                says the next step.
+            RefusedError: the thread's state forbids it, or it is imported and was not accepted; the
+                message has the next step.
         """
         if redo and skip:
             raise UsageError("--redo and --skip exclude each other")
@@ -272,7 +277,7 @@ class Engine:
         settled = settle(self.store, path, bundle_hash, thread)
         found = view(self.store, bundle_hash, thread, path)
         if settled and found.end is not None and not states.allowed(found.summary.status, "resume"):
-            return thread  # it had ended, and only its last lines were in doubt
+            return thread  # it has ended; only its last lines were in doubt
         chosen = options or RunOptions()
         fields = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
         if not (found.unbound and found.summary.status == "waiting"):
@@ -283,28 +288,40 @@ class Engine:
                 f"thread {thread} is bound already: agents, workspace and test command are changed by a fork, not by `resume`"
             )
         if found.unbound:
-            source = bundle_hash, thread, path
-            now_ms = self._chance.clock_ms()
-            binding = bind_here(
-                self.store,
-                self.config,
-                bundle,
-                source,
-                thread=thread,
-                options=chosen,
-                accept=accept,
-                now_ms=now_ms,
-            )
+            binding = self._bind((bundle_hash, thread, path), bundle, thread, chosen, accept)
             fields = {**fields, "binding": binding}
         if archive.is_archived(path):
             archive.restore(path)
         if found.summary.status == "waiting":
-            self.pause(thread)  # the bundle itself puts its question again
+            self.pause(thread)  # resumed, the bundle asks its question again
         self._drive(bundle_hash, thread, chosen, resume=fields)
         return thread
 
+    def _bind(
+        self,
+        source: ThreadPlace,
+        bundle: Bundle,
+        thread: ThreadId,
+        options: RunOptions,
+        accept: Accept | None,
+        *,
+        cut: Cut | None = None,
+    ) -> Mapping[str, Any]:
+        """Return the binding of an imported thread to this machine. thread: itself, or its fork."""
+        return bind_here(
+            self.store,
+            self.config,
+            bundle,
+            source,
+            thread=thread,
+            cut=cut,
+            options=options,
+            accept=accept,
+            now_ms=self._chance.clock_ms(),
+        )
+
     def due(self) -> list[ThreadId]:
-        """Interrupted threads that sleep (or slept) and whose moment has come."""
+        """Return the interrupted threads whose last effect is a sleep that is over by now."""
         now = self._chance.clock_ms()
         interrupted = [
             self.thread(one.thread_id) for one in self.threads() if one.status == "interrupted"
@@ -316,11 +333,10 @@ class Engine:
         ]
 
     def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
-        """Answer a thread that waits for a person, and let it go on. The answer is on disk before
-        anything else happens.
+        """Record the answer to a waiting thread's question, then resume the thread.
 
         Raises:
-            RefusedError: it does not wait. UsageError: the answer does not fit what is asked.
+            RefusedError: the thread is not waiting. UsageError: the answer is not valid.
         """
         bundle_hash, thread, path = self.store.locate_thread(text)
         found = view(self.store, bundle_hash, thread, path)
@@ -331,7 +347,7 @@ class Engine:
         journal = JournalFile.open(self.store, bundle_hash, thread)
         try:
             require_still(journal, self.store, bundle_hash, thread, "answer")
-            # somebody answered, and it asks something else by now
+            # answered by another process, it asks something else by now
             if journal.history.lines != 1 + len(found.records):
                 raise RefusedError(
                     f"thread {thread} went on since its question was read; look at what it asks now"
@@ -358,10 +374,10 @@ class Engine:
         """Start a new thread from the first steps of another.
 
         Args:
-            on: a hash, a flow name, or ``head``, to go on with another version; it gets the kept
-                steps as ``input.steps``.
-            instead: takes the place of the last kept step's outcome. start: False leaves it paused
-                before its next effect.
+            on: a hash, a flow name, or ``head``, to run another version; it gets the kept steps as
+                ``input.steps``.
+            instead: the outcome of the last kept step, instead of its own. start: False leaves the
+                fork paused before its next effect.
             accept: as for `resume`; a fork of an imported thread is bound anew.
         """
         chosen, cut = options or RunOptions(), cut or Cut()
@@ -393,13 +409,13 @@ class Engine:
 
     def _fork_binding(
         self,
-        source: tuple[BundleHash, ThreadId, Path],
+        source: ThreadPlace,
         target: BundleHash,
         cut: Cut,
         options: RunOptions,
         accept: Accept | None,
     ) -> tuple[ThreadId | None, Mapping[str, Any] | None]:
-        """The id of a fork of an imported thread, and what it uses of this machine; None for other
+        """Return id and binding of a fork of an imported thread; None and None for other
         threads.
         """
         if ThreadOrigin.of(source[2]) is None:
@@ -408,24 +424,12 @@ class Engine:
                     "a fork works where its source does; a workspace is chosen by `run`, or for an imported thread"
                 )
             return None, None
-        now_ms = self._chance.clock_ms()
-        thread = new_thread_id(now_ms, self._chance.entropy(ENTROPY_BYTES))
+        thread = new_thread_id(self._chance.clock_ms(), self._chance.entropy(ENTROPY_BYTES))
         bundle = granted_bundle(self.store, self.registry, target)
-        binding = bind_here(
-            self.store,
-            self.config,
-            bundle,
-            source,
-            thread=thread,
-            cut=cut,
-            options=options,
-            accept=accept,
-            now_ms=now_ms,
-        )
-        return thread, binding
+        return thread, self._bind(source, bundle, thread, options, accept, cut=cut)
 
     def verify(self, text: str) -> Verification:
-        """Prove a thread: check each line, and replay the bundle over the recorded outcomes."""
+        """Check each line of a thread, and replay the bundle over the recorded outcomes."""
         from .threads.verify import verify
 
         config = self.config
@@ -437,8 +441,7 @@ class Engine:
         )
 
     def check(self, flow: str, bundle: Bundle) -> list[ReplayCheck]:
-        """What *bundle* would have done in the past threads of *flow*: nothing is performed,
-        nothing is written.
+        """Replay the past threads of *flow* with *bundle*; nothing is performed or written.
 
         Raises:
             RefusedError: a trusted bundle runs without a sandbox and is not replayed.
@@ -464,16 +467,16 @@ class Engine:
         return thread
 
     def running(self) -> list[ThreadSummary]:
-        """The threads that workers drive at this moment, those started last first."""
+        """List the threads that workers drive at this moment, those started last first."""
         from .threads.listing import running_threads
 
         return self._last_first(running_threads(self.store))
 
     def working(self) -> list[dict[str, Any]]:
-        """What the live workers do at this moment:
-        ``{hash, pid, threadId, doing, sinceMs, queued}`` for each live thread.
+        """Return ``{hash, pid, threadId, doing, sinceMs, queued}`` for each thread that a worker
+        drives.
 
-        queued: how many of its agents wait because others work already, on the whole machine.
+        queued: how many of its agents wait for others on this machine to finish.
         """
         found = []
         for bundle in {one.hash for one in self.running()}:
@@ -505,8 +508,8 @@ class Engine:
 def of_flow(
     summaries: list[ThreadSummary], name: str, versions: Collection[BundleHash] = ()
 ) -> list[ThreadSummary]:
-    """The threads that a flow's name began, and those of its versions whose damaged start does not
-    tell the name.
+    """Return the threads that were started by a flow's name, and those of its versions whose start
+    record is damaged and has no name.
     """
     hashes = {*versions, *(one.hash for one in summaries if one.name == name)}
     return [one for one in summaries if one.name == name or (not one.name and one.hash in hashes)]

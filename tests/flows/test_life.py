@@ -434,7 +434,7 @@ def test_nobody_granted_it(engine: Engine) -> None:
     """A bundle that asks for effects does not run because its file lies in the store."""
     bundle = granted(engine.store, PLANNED)
     engine.store.registry_path.unlink()
-    with pytest.raises(RefusedError, match="nobody granted here"):
+    with pytest.raises(RefusedError, match="were not granted on this machine"):
         engine.run(bundle.hash, prompt="", params={"plan": []})
 
 

@@ -1,5 +1,4 @@
-"""Child threads: flows that an effect or a tool starts, follows to their end, and finds again after
-a crash.
+"""Child threads of effects: start, supervision to the end, and recovery after a crash.
 
 A child's id is derived from the key of the effect that starts it, so its journal is the record of
 whether it was started.
@@ -27,6 +26,7 @@ POLL_S = 0.5
 
 
 def child_id(context: EffectContext) -> ThreadId:
+    """Return the id of the child that an effect starts."""
     return derived_id(context.key, context.intended_ms)
 
 
@@ -41,7 +41,7 @@ def begin(
     max_rounds: int | None = None,
 ) -> None:
     """Start the child thread of an effect, with what is left of its parent's limits."""
-    options = replace(options_of(context), max_rounds=max_rounds)
+    options = replace(_options_of(context), max_rounds=max_rounds)
     parent = {
         "threadId": context.thread_id,
         "seq": context.seq,
@@ -57,9 +57,9 @@ def begin(
     )
 
 
-def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
-    """What is left of the parent's limits. ran_s: how long the child ran before, which its own
-    limit of time counts, too.
+def _options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
+    """Return the rest of the parent's limits. ran_s: the child's running time so far, which its own
+    time limit includes.
     """
     left = context.left()
     tokens, seconds = left.get("maxTokens"), left.get("maxSeconds")
@@ -73,17 +73,21 @@ def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
 
 
 def stop(engine: Engine, child: ThreadId) -> None:
+    """Kill the child unless it has ended or was removed."""
     try:
         engine.kill(child)
     except (RefusedError, NotFoundError):
-        return  # it has ended by itself, or was removed
+        return
 
 
 def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcome:
-    """Wait until the child has ended; a child that lost its worker is taken up again, one that
-    waits for a person is waited for.
+    """Wait until the child has ended and return its outcome. A child without a worker is resumed;
+    one that is paused or waiting is polled until a person lets it go on.
+
+    Raises:
+        EnvironmentLacks: the child was imported.
     """
-    # its id can be computed by whoever has the parent's journal
+    # an importer who has the parent's journal can compute the child's id
     if engine.thread(child).summary.imported:
         raise EnvironmentLacks(
             f"the thread {child} was imported, so it is not the one that this step started",
@@ -91,7 +95,7 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
         )
     again = context.attempt > 1
     while True:
-        status = heard(engine, child, context)
+        status = _follow(engine, child, context)
         if context.cancel.requested:
             return Void(word="killed", message=f"killed, and its child {child} with it")
         if status == "unknown" or (
@@ -105,30 +109,30 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
                 return Void(
                     word="killed", message=f"killed while its child {child} needed a decision"
                 )
-        elif status == "interrupted" or (again and is_stopped(engine, child, status)):
+        elif status == "interrupted" or (again and _is_stopped(engine, child, status)):
             again = False
             try:
                 engine.resume(
-                    child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000)
+                    child, options=_options_of(context, ran_s=engine.thread(child).ran_ms / 1000)
                 )
             except RefusedError:
-                # its limit is not higher than before
+                # its limit is not higher than before; in another state it was resumed meanwhile
                 if engine.thread(child).summary.status == status:
-                    return outcome_of(engine, child, status)
-        elif is_stopped(engine, child, status) and status == "limit":
+                    return _outcome_of(engine, child, status)
+        elif _is_stopped(engine, child, status) and status == "limit":
             return Void(
                 word="limit",
                 message=f"its child {child} reached {engine.thread(child).summary.message}",
             )
         elif status in ("completed", "failed", "killed", "limit", "corrupt"):
-            return outcome_of(engine, child, status)
+            return _outcome_of(engine, child, status)
         elif context.cancel.wait(POLL_S):
-            # paused or waiting: somebody else has to do something first
+            # paused or waiting: only a person can let it go on
             return Void(word="killed", message=f"killed while its child {child} was {status}")
 
 
-def heard(engine: Engine, child: ThreadId, context: EffectContext) -> str:
-    """Follow the child until it stops and return its status; what it uses up is told as it goes."""
+def _follow(engine: Engine, child: ThreadId, context: EffectContext) -> str:
+    """Follow the child until it stops and return its status; report its usage as progress."""
     status, spent = "", NOTHING
     for event in engine.follow(child):
         usage = event.body.get("usage") if event.kind == "progress" else None
@@ -149,15 +153,13 @@ def heard(engine: Engine, child: ThreadId, context: EffectContext) -> str:
     return status
 
 
-def is_stopped(engine: Engine, child: ThreadId, status: str) -> bool:
-    """Whether somebody, or a limit that it shares with its parent, stopped a child that could go
-    on.
-    """
+def _is_stopped(engine: Engine, child: ThreadId, status: str) -> bool:
+    """Whether a kill, or a limit that it shares with its parent, stopped a child that can go on."""
     end = engine.thread(child).end if status == "limit" else None
     return status == "killed" or (end is not None and end.get("limit") in SPENDING_LIMITS)
 
 
-def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
+def _outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
     found = engine.thread(child)
     usage = {"usage": found.spent.document()} if found.spent.document() else {}
     identity = {"threadId": child, "hash": found.summary.hash}
@@ -170,9 +172,9 @@ def outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
         )
     result = found.end.get("result")
     fields = result if isinstance(result, Mapping) else {"data": result}
-    said = {
+    summary = {
         "success": fields.get("success", True),
         "message": fields.get("message", ""),
         "data": fields.get("data"),
     }
-    return Answer(fields={"outcome": {**identity, **said}, **usage})
+    return Answer(fields={"outcome": {**identity, **summary}, **usage})

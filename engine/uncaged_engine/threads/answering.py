@@ -1,4 +1,4 @@
-"""Check of a person's answer against what was asked, before it is written down."""
+"""Validation of a person's answer against the question, before the answer is recorded."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from ..effect_kinds import handler_for
 
 
 def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
-    """Return the last wait of a journal: what it asks, and the JSON Schema of the answer, if it has
-    one.
+    """Return the last ``wait`` record of a journal: the question, and the JSON Schema of the answer
+    if there is one.
 
-    A role's question has ``fields`` instead: the schema of its data, which may be given as a
+    A role's question has ``fields`` instead: the schema of its data, which the answer holds as a
     mapping, or as a block in a text.
     """
     return next((record for record in reversed(records) if record.get("control") == "wait"), None)
 
 
 def check_answer(records: Sequence[Mapping[str, object]], value: object) -> object:
-    """Return the answer as it is written down.
+    """Return the answer in the form in which the journal records it.
 
-    It fits the question's JSON Schema, and the handler of the effect that waits may read it in a
-    form of its own.
+    The answer is validated against the question's JSON Schema; the handler of the waiting effect
+    may convert it.
 
     Raises:
-        UsageError: the answer is null, or does not fit the question; all problems are named.
+        UsageError: the answer is null, or does not match the schema; all problems are named.
     """
     if value is None:
-        raise UsageError("null is no answer: it could not be told from none; say something else")
+        raise UsageError(
+            "null cannot be an answer: it means that there is none; give another value"
+        )
     asked = question(records) or {}
     schema = asked.get("schema")
     if isinstance(schema, Mapping):

@@ -1,8 +1,7 @@
-"""Binding of an imported thread to this machine: agents, workspace, test command and limits are
-chosen here.
+"""Binding of an imported thread to this machine's agents, workspace, test command and limits.
 
-A person accepts them in words, together with what is believed of the archive: its prompt,
-parameters and recorded outcomes.
+A person has to accept a list of them, and of the imported data that is trusted: prompt, parameters
+and recorded outcomes.
 """
 
 from __future__ import annotations
@@ -49,19 +48,18 @@ def bind_here(
     accept: Accept | None,
     now_ms: int,
 ) -> dict[str, Any]:
-    """Return the ``binding`` of a resume control: whatever an imported thread needs, chosen on this
-    machine as `run` would.
+    """Return the ``binding`` of a resume control: what an imported thread uses of this machine,
+    chosen as `run` would choose it.
 
     Args:
-        bundle: the version that goes on. thread: the one that goes on: the source, or its fork,
-            which keeps the steps of *cut*.
-        accept: is asked with one sentence for each thing that would be used, of here and of
-            elsewhere.
+        bundle: the version to run. thread: the thread to run: the source, or a fork of it that
+            keeps the steps of *cut*.
+        accept: called with one sentence for each item that would be used, local or imported.
     Raises:
-        UsageError: its parameters do not fit here, or the workspace cannot be used.
+        UsageError: the parameters are not valid here, or the workspace cannot be used.
             EnvironmentLacks: no agent.
-        RefusedError: not accepted; or its parameters mean something else here; or its branch is
-            there already.
+        RefusedError: not accepted; or the parameters mean something else here; or the branch
+            exists already.
     """
     source_hash, source_thread, path = source
     if accept is None:
@@ -88,7 +86,7 @@ def bind_here(
 
 
 def _chosen(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[str, Any]:
-    """Return what the thread uses of this machine. steps: those that are kept."""
+    """Return the fields of the binding but for consent. steps: those that the thread keeps."""
     config, bundle, options = thread.config, thread.bundle, thread.options
     prepared = prepare_import(thread, steps)
     fields: dict[str, Any] = {
@@ -105,8 +103,8 @@ def _chosen(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[st
 def _check_params(
     bundle: Bundle, params: Mapping[str, object], config: Config, options: RunOptions
 ) -> None:
-    """Refuse parameters that this machine would read differently: the bundle got them as they are,
-    and so does its policy.
+    """Refuse parameters that this machine would resolve differently: bundle and policy have seen
+    the recorded ones.
     """
     settled = checked_params(bundle, params, config, options)
     for key, value in settled.items():
@@ -120,7 +118,7 @@ def _check_params(
 def _sentences(
     new: NewThread, start: Mapping[str, Any], history: History, fields: Mapping[str, Any], kept: int
 ) -> Iterator[str]:
-    """Say what goes on, from what, and who and what of this machine takes part in it."""
+    """Yield one sentence for each item that the person accepts."""
     bundle, steps = new.bundle, f"{kept} step{'' if kept == 1 else 's'}"
     yield (
         f"the flow {start['name']} (bundle {bundle.hash}) goes on from {steps} recorded elsewhere: their outcomes are "

@@ -1,4 +1,4 @@
-"""Proof that the outcome of each composite effect is what the lines of its sub-steps say."""
+"""Consistency check of composite effects: each outcome against the lines of its sub-steps."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _KIND = re.compile(rb'\{"([a-z-]+)":')
 
 
 def find_difference(history: History, data: bytes, blobs: Blobs) -> str | None:
-    """Return where the outcome of a composite effect and the lines of its sub-steps differ, in
-    words; None if nowhere.
+    """Describe the first composite effect whose outcome differs from the lines of its sub-steps;
+    return None if there is none.
 
     Args:
         data: the whole lines of the journal.
     """
-    made_up = (
+    replaced = (
         int(history.start["forkFrom"]["seq"])
         if (history.start.get("forkFrom") or {}).get("instead")
         else 0
     )
     for handler, body, step, subs in _composite_steps(data, blobs):
         if (
-            step["seq"] != made_up
+            step["seq"] != replaced
             and "outcome" in step
             and (problem := handler.difference(body, step["outcome"], subs))
         ):
@@ -63,8 +63,8 @@ def _composite_steps(
 
 
 def _composite(intent: bytes, blobs: Blobs) -> tuple[Handler, object] | None:
-    """Return the handler and the body of a composite effect. Nearly all intents are of another
-    kind, and are not parsed.
+    """Return handler and body of a composite effect, None for another. Nearly all intents are of
+    another kind, so their bodies are not parsed.
     """
     if lines.blob_of(intent) is None:
         head = _KIND.match(lines.effect_of_intent(intent))

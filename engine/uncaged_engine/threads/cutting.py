@@ -1,5 +1,5 @@
-"""Cut of a source thread for a fork: the kept steps, the start record, a replaced outcome. The
-source is only read.
+"""Truncation of a source thread for a fork: the kept steps, the start record, a replaced outcome.
+The source is only read.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..journal.recover import History
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Where to cut: after step *at*, or after the first (or *last*) step of *role*; neither drops
-    the last step.
+    """Position in a thread: after step *at*, or after the first (or *last*) step of *role*. With
+    neither, before the last step.
     """
 
     at: int | None = None
@@ -32,7 +32,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """An outcome that a person made up, to see where it would have led."""
+    """Outcome that takes the place of the last kept step's, set by a person."""
 
     value: object
 
@@ -41,8 +41,8 @@ def kept_steps(history: History, cut: Cut, thread: ThreadId) -> int:
     """Return how many steps a fork keeps.
 
     Raises:
-        UsageError: more than there are. NotFoundError: no step of that role; the message lists
-            those there are.
+        UsageError: the thread has fewer steps. NotFoundError: it has none of that role; the message
+            lists its roles.
     """
     count = len(history.steps)
     if cut.role is not None:
@@ -73,7 +73,7 @@ def _role(line: bytes) -> str | None:
 def fork_start(
     source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash
 ) -> dict[str, object]:
-    """Return the start record of the fork: the source's options whole, and where it came from."""
+    """Return the start record of the fork: the source's fields, with its origin in ``forkFrom``."""
     same = target == source["hash"]
     handed_over = min(history.handed_over, kept) if same else kept
     line = history.steps[kept - 1] if kept else b""
@@ -97,16 +97,16 @@ def fork_start(
 def replacement_of(
     value: object, history: History, kept: int, roles: Mapping[str, RoleSpec], effect: object = None
 ) -> dict[str, object]:
-    """Return the fields of a step whose outcome a person made up.
+    """Return the fields of a step whose outcome a person replaces.
 
     Args:
         value: for a role's step ``{"content"?, "meta"?}``, or its meta alone; for another the
             outcome itself.
-        effect: what the step's intent asked for; None for a step that the bundle made itself.
-        roles: those of the version that goes on; what an agent could not have answered is not taken
-            from a person either.
+        effect: the step's intent; None for a step that the bundle made itself.
+        roles: those of the version to run; their schemas hold for a person's answer as for an
+            agent's.
     Raises:
-        UsageError: there is no step to replace, or the value does not fit it.
+        UsageError: there is no step to replace, or the value is not valid for it.
     """
     if kept == 0:
         raise UsageError(
@@ -126,16 +126,16 @@ def replacement_of(
         raise UsageError(
             f"step {kept} is a role's: give its meta as a mapping, or content and meta"
         )
-    given = value if set(value) <= {"content", "meta"} else {"meta": value}
-    if not isinstance(given.get("content", ""), str) or not isinstance(
-        given.get("meta", {}), Mapping
+    answer = value if set(value) <= {"content", "meta"} else {"meta": value}
+    if not isinstance(answer.get("content", ""), str) or not isinstance(
+        answer.get("meta", {}), Mapping
     ):
         raise UsageError(f"step {kept} is a role's: content is text, meta is a mapping")
     role = roles.get(str(before["role"])) if before.get("by") != "bundle" else None
     if (
         role is not None
-        and "meta" in given
-        and (problems := misfits(role.schema, given["meta"], "meta"))
+        and "meta" in answer
+        and (problems := misfits(role.schema, answer["meta"], "meta"))
     ):
         raise UsageError(
             f"step {kept} is one of {role.name}, whose answer this cannot be: {'; '.join(problems)}"
@@ -143,19 +143,19 @@ def replacement_of(
     own = {
         key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before
     }
-    return {**own, **given}
+    return {**own, **answer}
 
 
 def copied_lines(
     data: bytes, kept: int, start_digest: bytes, replacement: Mapping[str, object] | None = None
 ) -> bytes:
-    """Return the lines of the source's first *kept* steps, sealed anew behind the fork's start
-    record; their timestamps stay.
+    """Return the lines of the source's first *kept* steps, chained to the fork's start record, with
+    their timestamps.
 
     Args:
-        data: the whole part of the source's journal. start_digest: the digest of the fork's start
-            line.
-        replacement: what takes the place of the outcome of step *kept*.
+        data: the undamaged part of the source's journal. start_digest: the digest of the fork's
+            start line.
+        replacement: the fields of step *kept* instead of its own.
     """
     copied = bytearray()
     digest = start_digest

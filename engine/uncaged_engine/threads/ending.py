@@ -1,4 +1,4 @@
-"""Ending of a thread for people: exit code, message, and the next useful commands."""
+"""Report on a thread that stopped: exit code, message, and the next useful commands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXIT_CODES: Mapping[str, int] = {
 }
 EXIT_UNSUCCESSFUL = 3
 UNSUCCESSFUL = "unsuccessful"
-"""The word for a thread that completed and says itself that it did not succeed."""
+"""Shown instead of ``completed`` where the result says ``success: false``."""
 EXIT_ENVIRONMENT = 4
 SOURCE_COLUMNS = 200
 HIGHER: Mapping[str, Callable[[float], str]] = {
@@ -46,8 +46,8 @@ HIGHER: Mapping[str, Callable[[float], str]] = {
     "bundleSeconds": lambda value: f"--bundle-time {max(60.0, 4 * value):.0f}s",
     "maxSeconds": lambda value: f"--max-time {2 * value or 60:.0f}s",
 }
-"""For each limit, the option that raises it far enough to get on; the value is the limit, or what
-was used if that is more.
+"""For each limit, the option that raises it far enough to go on. The argument is the limit, or the
+amount used if that is more.
 """
 
 
@@ -56,11 +56,11 @@ NOTHING_USED: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The last words about a thread that stopped.
+    """What the command prints about a thread that stopped.
 
-    word: the status, or ``unsuccessful`` for a thread that completed and says itself that it did
-    not succeed.
-    details: lines below the message: where the bundle failed, and its trace.
+    word: the status, or ``unsuccessful`` where the result says ``success: false``.
+    branch: the result's branch. details: lines below the message: where the bundle failed, and its
+    trace.
     """
 
     word: str
@@ -88,34 +88,24 @@ def ending(
     last_outside: int = 0,
     is_merged: bool = False,
 ) -> Ending:
-    """Return what to say about a thread.
+    """Return the report on a thread.
 
     Args:
-        end: its end record, if it has one.
-        message: what is known of the reason when there is no end record.
-        last_void: the word of the void that closed the last intent, or nothing.
-        repository: the directory to name in git commands; None when the person is in it already.
-        wants_fields: it waits for a person who answers for a role, field by field.
-        used: how much of each limit was used up, as far as it is known.
-        undecided: effects that may have been performed, about which a person has to decide;
-            *message* names them.
-        report: what the worker wrote when it left the thread because of a bug of ours.
-        failure: the error with which its bundle ended.
-        last_outside: the last step whose outcome the bundle did not make itself: only from there on
-            can a fork come to anything else.
-        is_merged: the checkout holds the branch already, or the branch is gone.
-        only_branch: the only branch that the result may name; None for any. An imported thread's
-            result may name another's.
+        end: its end record, if it has one. message: the reason without one.
+        last_void: the kind of the void that closed the last intent; empty without one.
+        repository: the directory for git commands; None if the caller's is inside it.
+        wants_fields: it waits for an answer in a role's place, field by field.
+        used: the amount used of each limit, if known.
+        undecided: effects that may have been performed; *message* names them.
+        report: the worker's report of an engine bug. failure: the error that ended the bundle.
+        last_outside: the last step that the bundle did not make itself; a later fork ends alike.
+        is_merged: the checkout has the branch's commits, or the branch is gone.
+        only_branch: the only branch to believe; None for any. An imported result may name another.
     """
     result = (end or {}).get("result")
     result = result if isinstance(result, Mapping) else {}
     successful = status == "completed" and result.get("success", True) is not False
-    data = result.get("data")
-    branch = data.get("branch") if isinstance(data, Mapping) else None
-    believed = (
-        isinstance(branch, str) and not branch.startswith("-") and only_branch in (None, branch)
-    )
-    branch = clean_line(str(branch)) if believed else None
+    branch = _branch_of(result, only_branch)
     return Ending(
         word=UNSUCCESSFUL if status == "completed" and not successful else status,
         exit_code=_exit_code(status, successful=successful, last_void=last_void)
@@ -143,13 +133,24 @@ def ending(
     )
 
 
+def _branch_of(result: Mapping[str, object], only_branch: str | None) -> str | None:
+    """Return the branch that a result names; None for a name that git would read as an option, or
+    for another thread's.
+    """
+    data = result.get("data")
+    branch = data.get("branch") if isinstance(data, Mapping) else None
+    if not isinstance(branch, str) or branch.startswith("-") or only_branch not in (None, branch):
+        return None
+    return clean_line(branch)
+
+
 def ending_of(
     view: ThreadView, store: Store, directory: Path, *, is_merged: bool = False
 ) -> Ending:
-    """Return the last words for a thread as it is now on disk.
+    """Return the report on a thread as it is now on disk.
 
     Args:
-        directory: where the caller is. is_merged: as for `ending`.
+        directory: the caller's working directory. is_merged: as for `ending`.
     """
     timeline = Timeline()
     for record in view.records:
@@ -173,9 +174,7 @@ def ending_of(
 
 
 def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
-    """Return the worker's report about the bug that interrupted a thread, if that is what did
-    it.
-    """
+    """Return the worker's report of the engine bug that interrupted a thread, if one did."""
     if summary.status != "interrupted":
         return None
     for path in sorted(directory.glob(f"report-*-{summary.thread_id}.txt"), reverse=True):
@@ -195,7 +194,7 @@ def repository_elsewhere(start: Mapping[str, object], directory: Path) -> str | 
 
 
 def own_branch(start: Mapping[str, object]) -> str:
-    """Return the branch on which a thread works here; empty if it has none."""
+    """Return the branch of a thread's workspace; empty if it has none."""
     workspace = start.get("workspace")
     return str(workspace.get("branch")) if isinstance(workspace, Mapping) else ""
 
@@ -289,13 +288,13 @@ def _next_commands(
 
 
 def _is_replay_failure(end: Mapping[str, object] | None) -> bool:
-    """Whether the bundle did not yield what the journal holds: a fork replays the same lines."""
+    """Whether the bundle diverged from its journal: a fork would replay the same lines."""
     error = (end or {}).get("error")
     return isinstance(error, Mapping) and error.get("kind") == "replay"
 
 
 def _raised(end: Mapping[str, object], used: Mapping[str, float]) -> str:
-    """Return the option that lets a limited thread go on."""
+    """Return the option that raises the limit at which a thread stopped."""
     limit, value = str(end.get("limit")), end.get("value")
     higher = HIGHER.get(limit)
     return (

@@ -1,5 +1,5 @@
-"""Estimate of what a run of a flow costs, from past threads of the same hash: how many there were,
-the median and the worst.
+"""Estimate of the cost of a run, from past threads of the same bundle: their number, median and
+maximum.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """n: past threads that ended by themselves. unpriced: how many of them used tokens whose price
-    is not known.
+    """Figures of past threads. n: threads that completed or failed. unpriced: those of them with
+    tokens of unknown price.
     """
 
     hash: BundleHash
@@ -39,7 +39,7 @@ class Estimate:
 
 
 def estimate(bundle: BundleHash, summaries: Iterable[ThreadSummary]) -> Estimate:
-    """Sum up the past threads of one hash; forks count with their own part only."""
+    """Summarise the past threads of one bundle; of a fork, its own steps only."""
     past = [one for one in summaries if one.hash == bundle and one.status in ENDED]
     if not past:
         return Estimate(hash=bundle, n=0)

@@ -1,7 +1,7 @@
-"""Following of a thread: its records as they reach the disk, and its status when it stops.
+"""Event stream of a thread: its records as they reach the disk, and its status when it stops.
 
-A follower passes on flushed bytes only. Where no worker reports a flush, the follower flushes the
-journal itself.
+Only flushed bytes are passed on. Where no worker reports a flush, the reader flushes the journal
+itself.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PAUSE_S = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened to a thread.
+    """Event of a thread.
 
-    kind record: a journal line without its chain. progress: what an effect in flight reports.
-    status: how it stands, the last event.
+    kind record: a journal line without its chain. progress: a report of the effect in flight.
+    status: the status at which the thread stopped; the last event.
     """
 
     kind: Literal["record", "progress", "status"]
@@ -42,15 +42,14 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     """Yield a thread's events from its start record on, then one status event.
 
     Raises:
-        NotFoundError: it was removed meanwhile.
+        NotFoundError: the thread was removed meanwhile.
     """
     blobs = BlobDirectory(store.blobs)
     plain = archive.plain_of(path)
     shown = 0
     while True:
-        left: Trouble | None = (
-            None  # why the worker left the thread, where the journal does not show it
-        )
+        # why the worker gave up the thread, where the journal does not show it
+        left: Trouble | None = None
         while lock.is_live(plain):
             with following(store, bundle, thread) as events:
                 if events is None:
@@ -70,7 +69,7 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
         for record in parse_records(found.data[shown : history.good_bytes], blobs):
             yield Event(kind="record", body=record)
         shown = max(shown, history.good_bytes)
-        if not lock.is_live(plain):  # or it was taken up meanwhile
+        if not lock.is_live(plain):  # else another worker took it up meanwhile
             break
     summary = summary_of(
         history, store, bundle, thread, found.data, locked=False, why=found.trouble
@@ -88,12 +87,8 @@ def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[E
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return (
-            [],
-            shown,
-            # it ended and was archived or removed before we came to this event; all is told at the
-            # end
-        )
+        # it was archived or removed before this event was read: the caller reads the rest once
+        return [], shown
     try:
         data = os.pread(fd, flushed - shown, shown)
     finally:

@@ -1,9 +1,10 @@
-"""New journal of a fork: start record, the kept steps of its source, a workspace of its own. It is
-on disk before it is driven.
+"""Journal of a fork: start record, the kept steps of its source, a workspace of its own. It is on
+disk before a worker drives it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.records import replace
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
 
 from ..door.preparing import NewThread, RunOptions
 from ..journal import chain, durable
 from ..journal.blobs import BlobDirectory
 from ..journal.file import create
 from ..journal.origin import USED, ThreadOrigin
-from ..journal.recover import recover
+from ..journal.recover import History, recover
 from ..settings.config import Config
-from ..state.observe import step_records, view, view_of
+from ..state.observe import ThreadView, step_records, view, view_of
 from .cutting import Cut, Replacement, copied_lines, fork_start, kept_steps, replacement_of
 from .preparing import prepare_fork, secure_fork
 from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
@@ -42,46 +44,26 @@ def make_fork(
     """Write a fork's journal, which no worker drives yet.
 
     Args:
-        place: the source. target: the version to go on with. thread: its id.
+        place: the source. target: the version to run. thread: the fork's id.
     Raises:
         RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`,
             before anything is written.
     """
     source_hash, source, path = place
     durably = durable.read(path)
-    data, history = durably.data, recover(durably.data, source_hash, source)
+    history = recover(durably.data, source_hash, source)
     found = view_of(history, durably, store, place, locked=False)
-    record = found.start
     elsewhere = ThreadOrigin.of(path)
-    if elsewhere is not None:
-        # a fork of it is bound anew
-        record = {key: value for key, value in record.items() if key in USED}
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
     if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
         raise RefusedError(
             f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
         )
-    made_up = (
-        None
-        if instead is None
-        else replacement_of(
-            instead.value,
-            history,
-            kept,
-            bundle.descriptor.roles,
-            next(
-                (
-                    line["intent"]
-                    for line in found.records
-                    if line.get("seq") == kept and "intent" in line
-                ),
-                None,
-            ),
-        )
-    )
+    replaced = None if instead is None else _replaced(instead, found, history, kept, bundle)
     now_ms = chance.clock_ms()
     thread = thread or new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
+    record = found.start if elsewhere is None else _unbound(found.start)
     start: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
     new = NewThread(
         thread_id=thread,
@@ -99,14 +81,46 @@ def make_fork(
     secure_fork(new, start, step_records(history, BlobDirectory(store.blobs))[:kept])
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
-    copied = copied_lines(data[: history.good_bytes], kept, begun, made_up)
+    copied = copied_lines(durably.data[: history.good_bytes], kept, begun, replaced)
+    _write(store, (target, thread), line, copied, elsewhere=elsewhere, kept=kept)
+    return target, thread
+
+
+def _replaced(
+    instead: Replacement, source: ThreadView, history: History, kept: int, bundle: Bundle
+) -> dict[str, object]:
+    """Return the fields of the last kept step with its outcome replaced."""
+    intents = (
+        line["intent"] for line in source.records if line.get("seq") == kept and "intent" in line
+    )
+    return replacement_of(
+        instead.value, history, kept, bundle.descriptor.roles, next(intents, None)
+    )
+
+
+def _unbound(start: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the start record of an imported thread without its binding: a fork is bound anew."""
+    return {key: value for key, value in start.items() if key in USED}
+
+
+def _write(
+    store: Store,
+    place: tuple[BundleHash, ThreadId],
+    line: bytes,
+    copied: bytes,
+    *,
+    elsewhere: ThreadOrigin | None,
+    kept: int,
+) -> None:
+    """Bring the fork's journal to disk. *elsewhere*: the origin of an imported source."""
+    target, thread = place
     journal = store.data_path(target, thread)
     if elsewhere is not None:
+        # before the journal: the copied lines must not look like this machine's after a crash
         journal.parent.mkdir(mode=0o700, exist_ok=True)
         replace(elsewhere, bytes=len(copied), steps=min(kept, elsewhere.steps)).write(journal)
     store.note_start(thread)
     create(journal, line, target, thread, more=copied)
-    return target, thread
 
 
 def target_of(
@@ -119,8 +133,8 @@ def target_of(
 
 
 def _refitted(start: dict[str, Any], thread: NewThread) -> dict[str, Any]:
-    """Return the source's start record with what a fork may change: limits, and what its effects
-    need of their own.
+    """Return the fork's start record with its own limits and the fields that its effects
+    prepare.
     """
     parameters = start["parameters"]
     limited = {

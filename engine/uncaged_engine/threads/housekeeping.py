@@ -1,5 +1,5 @@
-"""Archive and prune of ended threads, by age or by name. What a live or resumable thread needs is
-never touched.
+"""Archiving and pruning of ended threads, by age or by name. Nothing that a live or resumable
+thread needs is touched.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from ..api import Engine
 
 ENDED = frozenset(("completed", "failed", "killed"))
-"""A thread at its limit has ended too, but people go on with those; it is only archived or removed
+"""Without ``limit``: people raise the limit and resume. Such a thread is archived or removed only
 by name.
 """
 
 ARCHIVABLE = ENDED | {"limit"}
 
 BATCH = 128
-"""So many journals are packed with one flush of the directory; their locks are held meanwhile."""
+"""Number of journals that are packed with two flushes; their locks are held meanwhile."""
 
 YOUNG_BLOB_S = 3600
-"""A blob is written before the line that names it: a young one may belong to a thread that is being
-written now.
+"""A blob is written before the line that names it: a young one may belong to a line that is being
+written.
 """
 
 _BLOB_IN_LINE = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
@@ -49,7 +49,7 @@ _BLOB_IN_LINE = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """kept_aside: where damaged tails are that were cut first."""
+    """Result of `archive`. kept_aside: files with the damaged tails that were cut first."""
 
     threads: tuple[ThreadId, ...]
     saved_bytes: int
@@ -58,8 +58,8 @@ class Archived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """problems: why some threads could not be removed. kept: old ones that stay because their
-    parent may still go on.
+    """Result of `prune`. problems: why some threads could not be removed. kept: old threads whose
+    parents may still go on.
     """
 
     threads: tuple[ThreadId, ...]
@@ -74,7 +74,7 @@ def archive_threads(
     """Compress journals of ended threads.
 
     Args:
-        threads: ids or prefixes. older_than_ms: instead, all that ended longer ago than this.
+        threads: ids or prefixes. older_than_ms: all that ended longer ago than this, instead.
     Raises:
         RefusedError: a named thread has not ended.
     """
@@ -98,7 +98,7 @@ def archive_threads(
                 except (RefusedError, NotFoundError):
                     if older_than_ms is None:
                         raise
-                    # another process took it up, or removed it
+                    # another process resumed or removed it
             saved = archive.compress_all([(one.path, fd) for one, fd in journals.items()])
             done.update(zip((one.thread for one in journals), saved, strict=True))
     return Archived(
@@ -107,13 +107,14 @@ def archive_threads(
 
 
 def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -> int | None:
-    """Take the lock of a journal that is to be packed, for as long as *locks* are held; return its
-    descriptor, or None if it is packed already.
+    """Lock a journal that is to be packed, until *locks* is closed; return its descriptor, or None
+    if it is packed already.
 
-    A damaged tail is not packed: it is cut, and added to *kept_aside*.
+    A damaged tail is cut first; *kept_aside* gets the file with it.
 
     Raises:
-        RefusedError: it has not ended, or another process has it. NotFoundError: it was removed.
+        RefusedError: the thread has not ended, or another process has it. NotFoundError: it was
+            removed.
     """
     if archive.is_archived(one.path):
         return None
@@ -122,7 +123,7 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
     )
     if may_have_tail and (kept := tails.cut(store, one.path, one.bundle, one.thread)) is not None:
         kept_aside.append(kept)
-    # or a thread that is resumed just now would write into a file without a name
+    # a worker that resumes it now would write into a file without a name
     journal = locks.enter_context(lock.holding(one.path))
     if journal is None or stamp_of(os.fstat(journal)) != one.seen:
         status = summarise(store, one.bundle, one.thread, one.path).status
@@ -175,7 +176,7 @@ class _Removing:
         self._needs: dict[ThreadId, str | None] = {}
 
     def remove_all(self, threads: Iterable[_Ended]) -> None:
-        """Remove parents before their children, so that a family that has ended goes as a whole."""
+        """Remove parents before their children, so that ended parents and children go together."""
         found = []
         for one in threads:
             with suppress(NotFoundError):
@@ -215,9 +216,9 @@ class _Removing:
                     found=removal.Candidate(stamp=one.seen, descent=descent, files=files),
                 )
             except (RefusedError, NotFoundError):
-                return  # another process took it up meanwhile, or removed it
+                return  # another process resumed or removed it meanwhile
             except (UncagedError, OSError) as exc:
-                # its repository cannot be written, perhaps: no reason to keep the others
+                # such as a repository that is read-only: no reason to keep the others
                 self.problems.append(f"thread {one.thread} stays: {exc}")
                 return
         self.gone[one.thread] = None
@@ -226,8 +227,8 @@ class _Removing:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A thread, and the stamp of the file in which its end was read; None: it has to be read, or
-    its tail may be damaged.
+    """Ended thread. seen: the stamp of the file in which its end was read; None: it has to be read
+    again, or its tail may be damaged.
     """
 
     bundle: BundleHash
@@ -248,8 +249,8 @@ def _old(engine: Engine, older_than_ms: int) -> Iterator[_Ended]:
 
 
 def _every_thread(engine: Engine) -> set[tuple[ThreadId, Path]]:
-    """Return all journals, listed twice: one that is archived while its directory is read may be
-    seen under neither name.
+    """Return all journals, from two listings: one listing may miss a journal that is archived
+    meanwhile.
     """
     return {(thread, path) for _ in range(2) for _, thread, path in engine.store.find_threads()}
 
@@ -269,7 +270,7 @@ def _sweep_blobs(engine: Engine) -> int:
 
 
 def _sweep_worktrees(engine: Engine) -> int:
-    """Remove what is left in `work` of threads that are gone."""
+    """Remove the files in `work` of threads that are gone."""
     # before the threads: what is here now has its thread's journal already
     entries = list(engine.store.work.iterdir())
     alive = {thread for thread, _ in _every_thread(engine)}
@@ -287,7 +288,7 @@ def _sweep_worktrees(engine: Engine) -> int:
 
 
 def _size(entry: Path) -> int:
-    """Return the bytes in it; what goes meanwhile counts for nothing."""
+    """Return the bytes in a file or directory; files that vanish meanwhile count zero."""
     if not entry.is_dir() or entry.is_symlink():
         return _size_of_file(entry)
     return sum(

@@ -24,9 +24,7 @@ from .names import locked_journals
 
 
 def list_threads(store: Store) -> list[ThreadSummary]:
-    """Return the summaries of all threads, in no particular order. One that cannot be read is
-    listed all the same.
-    """
+    """Return the summaries of all threads, in no particular order, unreadable ones included."""
     rows, names = index.rows(store)
     noted = trouble.noted()  # a note may say that less of a journal counts than its file shows
     logs = os.path.realpath(store.logs) if noted else ""

@@ -1,6 +1,4 @@
-"""Names of a store's threads, and the journals that are locked, from the index and the order log
-alone.
-"""
+"""Look-up of thread ids by prefix, and of locked journals, in the index and the order log."""
 
 from __future__ import annotations
 
@@ -44,8 +42,8 @@ def newest_ids(store: Store, prefix: str, limit: int) -> list[ThreadId]:
 
 
 def ids_near(store: Store, ids: list[ThreadId]) -> list[str]:
-    """Return *ids* and those that must be told apart from them: before and after each in the order
-    of all.
+    """Return *ids* with the ids before and after each of them in the order of all: enough to find
+    their shortest unique prefixes.
     """
     noted = index.noted(store)
     if noted is None:
@@ -54,7 +52,7 @@ def ids_near(store: Store, ids: list[ThreadId]) -> list[str]:
 
 
 def _found(store: Store) -> list[index.Place]:
-    """Found the index anew; return the journals that are locked."""
+    """Build the index anew; return the journals that are locked."""
     tail = store.noted_since(START)
     place = START if tail is None else tail.place  # before the locks
     journals = [(bundle, thread, path) for bundle, thread, path in store.find_journals()]

@@ -1,9 +1,9 @@
-"""Check of a thread's parameters against the JSON Schema of its flow, with one sentence for each
-rule that is broken.
+"""Validation of a thread's parameters against the JSON Schema of its flow, with one sentence for
+each violation.
 
-In this order: names in any case; defaults; what is required; text turned into numbers and truths;
-types; paths with their variables put in, absolute; allowed values; patterns; paths that must exist.
-A schema that says more is checked as JSON Schema after that.
+Order: names (case-insensitive), defaults, required names, conversion of text to numbers and
+booleans, types, expansion of paths, allowed values, patterns, existence of paths. Other keywords
+are checked by the JSON Schema library after that.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def settle(
     """Return the parameters as the flow gets them.
 
     Args:
-        name: the flow, for messages. environment: for variables in paths. directory: what relative
-            paths start from.
+        name: the flow, for messages. environment: for variables in paths. directory: base of
+            relative paths.
     Raises:
-        UsageError: every rule that is broken, one line each.
+        UsageError: all violations, one line each.
     """
     if not schema:
         if params:
@@ -105,14 +105,14 @@ def holds_nul(value: object) -> bool:
 def find_names(
     flow: str, properties: Mapping[str, object], params: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the values by the names that the flow declares, in whatever case they were given."""
+    """Return the values by the declared names, which match in any case."""
     by_lower = {declared.lower(): declared for declared in properties}
     named: dict[str, object] = {}
     unknown = []
-    for given, value in params.items():
-        declared = given if given in properties else by_lower.get(given.lower())
+    for key, value in params.items():
+        declared = key if key in properties else by_lower.get(key.lower())
         if declared is None:
-            unknown.append(given)
+            unknown.append(key)
         elif declared in named:
             raise UsageError(f"parameters of {flow}: {declared}: is given twice, in different case")
         else:
@@ -128,7 +128,7 @@ def find_names(
 def settle_one(
     part: Mapping[str, Any], value: object, environment: Mapping[str, str], directory: Path
 ) -> tuple[object, str | None]:
-    """Return one value as the flow gets it, and what is wrong with it."""
+    """Return one value as the flow gets it, and its first violation or None."""
     kinds = kinds_of(part)
     if kinds and "string" not in kinds:
         value = next((found for kind in kinds if is_a(found := convert(value, kind), kind)), value)
@@ -164,7 +164,7 @@ def kinds_of(part: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def needs_more(schema: Mapping[str, Any], properties: Mapping[str, object]) -> bool:
-    """Whether the schema says something that the checks above do not know."""
+    """Whether the schema has keywords that the checks above do not know."""
     return not OURS_OUTSIDE.issuperset(schema) or any(
         not isinstance(part, Mapping) or not OURS.issuperset(part) for part in properties.values()
     )

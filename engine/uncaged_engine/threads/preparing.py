@@ -1,4 +1,6 @@
-"""Preparations of the effect kinds that a bundle's policy names, asked one after the other."""
+"""Calls to the preparations of effect kinds: before a thread starts, at a fork, at an import, at
+removal.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def prepare_import(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> 
 
 
 def describe(thread: NewThread, fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one sentence for each thing of this machine that *fields* let an imported thread
+    """Yield one sentence for each resource of this machine that *fields* let an imported thread
     use.
     """
     for one in _preparations(thread):
@@ -49,7 +51,9 @@ def describe(thread: NewThread, fields: Mapping[str, Any]) -> Iterator[str]:
 def secure(
     thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
 ) -> None:
-    """Keep what *fields* name from being removed by others."""
+    """Protect what *fields* name from removal by other programs, such as commits from git's
+    garbage collection.
+    """
     for one in _preparations(thread):
         one.secure(thread, fields, steps)
 
@@ -65,8 +69,8 @@ def secure_fork(
 def forget(
     store: Store, thread: ThreadId, start: Mapping[str, Any], environment: Mapping[str, str]
 ) -> None:
-    """Remove what a thread leaves outside of its journal, by every kind that is installed: the
-    bundle may be gone.
+    """Remove what a thread leaves outside of its journal. Every installed preparation is called:
+    the bundle, which names the kinds, may be gone.
 
     Raises:
         EnvironmentLacks: a preparation cannot do so now.

@@ -1,5 +1,5 @@
-"""Replay of a flow's past threads with another version: what it would have done. Nothing is
-performed, no token is spent.
+"""Regression check of a flow's version: a replay of past threads with it, without performing any
+effect.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from .verify import difference_at_the_end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCheck:
-    """One past thread against the new version.
+    """Result of one past thread's replay with the new version.
 
-    identical: it would have gone the same way to the same end. step: the first difference (0: none,
-    or not a matter of one step).
-    recorded, yielded: both sides of it. message: what else is to say.
+    identical: same effects, same end. step: the first that differs (0: none, or no single step).
+    recorded, yielded: both sides of the difference. message: an explanation.
     """
 
     thread_id: ThreadId
@@ -43,7 +42,7 @@ class ReplayCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastThread:
-    """A thread that was, ready to be run again. problem: why it is not; the replay is missing
+    """Past thread with its prepared replay. problem: why it cannot be replayed; *replay* is None
     then.
     """
 
@@ -57,10 +56,10 @@ class PastThread:
 def check(
     store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, *, deadline_s: float
 ) -> list[ReplayCheck]:
-    """Replay the past threads of *flow* against *bundle*, all in one sandbox process; a thread that
-    ends it gets the next ones a new one.
+    """Replay the past threads of *flow* with *bundle*, in one sandbox process, which is started
+    again after a thread that ends it.
 
-    While the bundle works on one thread, the next one's journal is read.
+    While the bundle works on one thread, the journal of the next is read.
     """
     cell: Cell | None = None
     checked: list[ReplayCheck] = []
@@ -82,7 +81,7 @@ def check(
 
 
 class ReadAhead:
-    """The next thread, read at the first chance."""
+    """Read-ahead of one item: `read` fetches the next thread if it was not fetched yet."""
 
     def __init__(self, threads: Iterator[PastThread]) -> None:
         self._threads = threads
@@ -98,9 +97,7 @@ class ReadAhead:
 
 
 def find_past(store: Store, flow: str) -> Iterator[PastThread]:
-    """Yield the threads of a flow that do not run and whose journals can be read, each read
-    once.
-    """
+    """Yield the threads of a flow that are not running and whose journals can be read."""
     blobs = BlobDirectory(store.blobs)
     for bundle_hash, thread, path in store.find_journals():
         try:
@@ -121,7 +118,7 @@ def find_past(store: Store, flow: str) -> Iterator[PastThread]:
 
 
 def _read_if(flow: str, path: str) -> bytes | None:
-    """Return a journal's bytes, unless it runs, or is another flow's."""
+    """Return a journal's bytes; None if its thread is running, or belongs to another flow."""
     if path.endswith(archive.SUFFIX):
         return archive.read(Path(path))
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -148,7 +145,7 @@ def _check_one(
                 cell, slot, past.data[: history.good_bytes], deadline_s=deadline_s
             )
         problem = difference_at_the_end(history, now)
-        if now.word == "effect":  # otherwise there is nothing left of it
+        if now.word == "effect":  # after any other reply the generator has ended
             cell.ask("D", slot, 0, b"", deadline_s=deadline_s)
     except ReplayDifference as exc:
         yielded = exc.body.decode() if exc.word == "effect" else f"{exc.word} {exc.body.decode()}"

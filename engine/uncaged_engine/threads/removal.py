@@ -1,5 +1,4 @@
-"""Removal of a thread: journal, debug log, torn tails, worktree, refs and an empty branch go
-together.
+"""Removal of a thread with its journal, debug log, torn tails, worktree, refs and empty branch.
 
 A child thread whose parent may still go on is kept: without its journal the parent would start it
 again. A removed child leaves a marker.
@@ -33,8 +32,8 @@ from .steering import end_leftovers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descent:
-    """Which thread started this one. parent: None if no thread did. depth: 0 then. known: False if
-    its start cannot be read. line: its start record; empty if it is imported or cannot be read.
+    """Parent of a thread. parent: None if a person started it; depth is 0 then. known: False if its
+    start cannot be read. line: its start record; empty if imported or unreadable.
     """
 
     parent: ThreadId | None = None
@@ -44,8 +43,10 @@ class Descent:
 
 
 def descent_of(path: Path) -> Descent:
-    """Read a journal's start record; a stranger's names no thread of this store. Raises:
-    NotFoundError: the thread was removed.
+    """Read the parent from a journal's start record; an imported thread has none in this store.
+
+    Raises:
+        NotFoundError: the thread was removed.
     """
     if path_beside(path).exists():
         return Descent()
@@ -67,11 +68,10 @@ def descent_of(path: Path) -> Descent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A thread as a command that removes many has found it. Its directory is brought to disk by
-    that command, once for all.
+    """Thread that a command which removes many has read. That command flushes the directory, once.
 
-    stamp: of the file in which its state was read; None: the state may differ by now, and is read
-    again. descent: as its start record says. files: all of them, the journal included.
+    stamp: of the file in which the state was read; None: the state has to be read again. descent:
+    from its start record. files: all of them, the journal included.
     """
 
     stamp: Stamp | None
@@ -96,13 +96,13 @@ def need_of_parent(store: Store, descent: Descent) -> str | None:
 def parents_first(
     threads: Iterable[tuple[BundleHash, ThreadId, Path]],
 ) -> list[tuple[BundleHash, ThreadId, Path]]:
-    """Return the same threads in an order in which a whole family can be removed."""
+    """Return the same threads sorted by depth: parents before their children."""
     return sorted(threads, key=lambda place: descent_of(place[2]).depth)
 
 
 def mark_children(store: Store, history: History, blobs: Blobs) -> None:
-    """Leave markers for the children of a thread's open effect that this store does not hold: they
-    may have run elsewhere.
+    """Write removal markers for the children of an imported thread's open effect that this store
+    does not hold: they may have run elsewhere.
     """
     pending = history.pending
     if pending is None:
@@ -123,8 +123,8 @@ def mark_children(store: Store, history: History, blobs: Blobs) -> None:
 
 
 def files_by_thread(directory: Path) -> dict[str, list[Path]]:
-    """Return all files of each thread in a directory of logs, what a crash left included; markers
-    are not files of a thread.
+    """Return all files of each thread in a directory of logs, with leftovers of crashes, without
+    markers.
     """
     found: dict[str, list[Path]] = {}
     with os.scandir(directory) as entries:
@@ -147,8 +147,8 @@ def remove(
     """Delete a thread whose lock is free.
 
     Args:
-        among: only if it is in one of these states, now that no other process can change it.
-        found: what the caller has read of the thread just now; the same file is not read again.
+        among: refuse a thread in another state; checked under the lock.
+        found: the caller's reading of the thread; a file with the same stamp is not read again.
     Raises:
         RefusedError: another process took the lock meanwhile, it is in another state by now, or its
             parent needs it.
@@ -182,8 +182,8 @@ def remove(
 
 
 def _forget(store: Store, bundle: BundleHash, thread: ThreadId, path: Path, line: bytes) -> None:
-    """Have the effects undo what they prepared for the thread, as its start record, the *line*,
-    names it once that was checked.
+    """Call the preparations to undo what they did for the thread; they get a start record (*line*)
+    whose chain holds.
     """
     try:
         if line:

@@ -1,5 +1,5 @@
-"""Fields of a resume record: a higher limit for a thread that is at one, a decision about an effect
-that is in doubt.
+"""Fields of a resume record (a higher limit, a decision about an effect in doubt), and whether a
+sleeping thread is due.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def resume_fields(
     """Return the fields of the resume record.
 
     Raises:
-        UsageError: a note that is too long. RefusedError: no decision where one is needed, or a
-            limit that is no higher.
+        UsageError: the note is too long. RefusedError: a decision is missing, or the limit is no
+            higher.
     """
     if note is not None and len(note) > MAX_NOTE_CHARACTERS:
         raise UsageError(
@@ -52,8 +52,8 @@ def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:
     if end is None or end.get("end") != "limit" or "value" not in end:
         return
     name, value = str(end["limit"]), float(end["value"])
-    given = fields.get(name)
-    if not isinstance(given, int | float) or given <= value:
+    limit = fields.get(name)
+    if not isinstance(limit, int | float) or limit <= value:
         where = f"thread {found.summary.thread_id} is at its limit ({end.get('message')})"
         raise RefusedError(
             f"{where}; resume it with {FLAGS.get(name, name)} above {value:g}{UNITS.get(name, '')}"

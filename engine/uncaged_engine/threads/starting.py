@@ -1,5 +1,5 @@
-"""Start record of a thread. The thread exists once it is on disk; everything that can be refused is
-refused before that.
+"""Start record of a thread. The thread exists once the record is on disk; all checks come before
+that.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ ENTROPY_BYTES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """Where time and randomness come from; tests bring their own."""
+    """Sources of time and randomness; tests pass their own."""
 
     clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     entropy: Callable[[int], bytes] = os.urandom
 
 
 def granted_bundle(store: Store, registry: Registry, bundle_hash: BundleHash) -> Bundle:
-    """Load a bundle that a person allowed to do what its policy asks for.
+    """Load a bundle whose policy a person has granted.
 
     Raises:
         RefusedError: it was not granted on this machine.
@@ -46,7 +46,7 @@ def granted_bundle(store: Store, registry: Registry, bundle_hash: BundleHash) ->
     bundle = store.load_bundle(bundle_hash, KNOWN)
     if not registry.granted(bundle):
         raise RefusedError(
-            f"bundle {bundle_hash} ({bundle.descriptor.name}) asks for effects that nobody granted here; "
+            f"bundle {bundle_hash} ({bundle.descriptor.name}) asks for effects that were not granted on this machine; "
             f"`uncaged-workflow add {bundle.descriptor.name} FILE --accept` grants them"
         )
     return bundle
@@ -65,10 +65,10 @@ def new_start(
     options: RunOptions,
     chance: Chance,
 ) -> tuple[ThreadId, dict[str, object]]:
-    """Check what the caller gave, compose a start record, and secure what it names.
+    """Validate the arguments, compose a start record, and secure what it names.
 
     Raises:
-        UsageError, SandboxUnavailable, EnvironmentLacks: what is in the way, before anything is
+        UsageError, SandboxUnavailable, EnvironmentLacks: the thread cannot start; nothing was
             written.
     """
     settled = checked_params(bundle, params, config, options)
@@ -115,15 +115,13 @@ def new_start(
 
 
 def test_command_of(config: Config, name: str, options: RunOptions) -> str | None:
-    """Return how tests are run: as this caller says, else the flow's setting, else config's."""
+    """Return the command that runs tests: the caller's, else the flow's, else config's."""
     flow = config.flows.get(name)
     return options.test_command or (flow and flow.test_command) or config.test_command
 
 
 def default_limits(config: Config, name: str) -> dict[str, float]:
-    """Return the limits of a flow's threads where the caller gives none: the flow's own, then
-    config's.
-    """
+    """Return the limits that apply without the caller's: the flow's own, else config's."""
     flow = config.flows.get(name)
     rounds, steps = (flow.max_rounds, flow.max_steps) if flow else (None, None)
     more = {

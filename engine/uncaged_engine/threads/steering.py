@@ -1,5 +1,5 @@
-"""Pause and kill of a thread: by its worker or, where there is none, by a line that the caller
-writes under the journal's lock.
+"""Pause and kill of a thread: by its worker or, without one, by a line that the caller writes under
+the journal's lock.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def steer(
     written: Callable[[int], bytes],
     clock_ms: Callable[[], int],
 ) -> ThreadId:
-    """Have *event* happen to a thread; it is on disk when this returns.
+    """Apply *event* to a thread; it is on disk when this returns.
 
     Args:
-        written: the line that says it, for a moment in milliseconds; used where no worker drives
+        written: returns the event's line for a time in milliseconds; used where no worker drives
             the thread.
     Raises:
         RefusedError: the thread's state forbids it.
@@ -68,7 +68,7 @@ def steer(
 
 
 def end_leftovers(store: Store, thread: ThreadId) -> None:
-    """End what agents of a thread still run, whose worker died; the caller holds the thread's
+    """End the agents' processes of a thread whose worker died; the caller holds the thread's
     lock.
     """
     from ..processes.leftovers import kill_leftovers  # `run` does without these
@@ -79,7 +79,7 @@ def end_leftovers(store: Store, thread: ThreadId) -> None:
 
 
 def require(summary: ThreadSummary, event: states.Event) -> None:
-    """Refuse what the thread's state forbids."""
+    """Raise RefusedError for an event that the thread's state forbids."""
     if not states.allowed(summary.status, event):
         raise RefusedError(states.refusal(summary.status, event, summary.thread_id))
 
@@ -87,7 +87,7 @@ def require(summary: ThreadSummary, event: states.Event) -> None:
 def require_still(
     journal: Journal, store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
 ) -> None:
-    """Refuse the same, once no other process can change it."""
+    """Do the same with the state under the journal's lock, which no other process can change."""
     state = states.status(facts_of(journal.history, store, bundle, journal.blobs), locked=False)
     if not states.allowed(state, event):
         raise RefusedError(states.refusal(state, event, thread))
@@ -96,7 +96,9 @@ def require_still(
 def _ask_or_take(
     store: Store, bundle: BundleHash, thread: ThreadId, event: states.Event
 ) -> JournalFile | None:
-    """Return None if the thread's worker did it; else the journal, locked."""
+    """Send the event to the thread's worker and return None; without one, lock and return the
+    journal.
+    """
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         with suppress(NotFoundError):  # a worker lives, and does not drive this thread

@@ -1,8 +1,7 @@
-"""Ends of journals that no worker owns: a damaged tail is cut and kept aside, lines that a flush
+"""Repair of the ends of journals: a damaged tail is cut and kept aside, lines that a failed flush
 left in doubt are written again.
 
-Both need the journal's lock, so only commands that a person gave do it; observers leave the file as
-it is.
+Both need the journal's lock, so only commands of a person do it; readers leave the file as it is.
 """
 
 from __future__ import annotations

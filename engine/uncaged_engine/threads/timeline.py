@@ -1,6 +1,4 @@
-"""Timeline of a thread: the rows that a person reads, made from its records in order. Nothing here
-prints or waits.
-"""
+"""Timeline of a thread: rows for people, made from its records in order, without output."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ Record = Mapping[str, object]
 Mark = Literal["done", "failed", "void", "attempt", "control"]
 
 PROSE = ("summary", "reason", "message", "error")
-"""Keys of a meta whose text needs no key beside it; it comes before the rest."""
+"""Keys of a meta whose text is shown without its key, before the rest."""
 
 CONTROL_TEXTS = ("message", "question", "note", "value", "null")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the story: a step that ended, or something that happened to the thread."""
+    """Row of the timeline: a finished step, or an event of the thread."""
 
     mark: Mark
     seq: str
@@ -35,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStep:
-    """The effect that is being performed."""
+    """Effect that is being performed."""
 
     seq: int
     label: str
@@ -46,10 +44,10 @@ class OpenStep:
 
 
 class Timeline:
-    """What is known of a thread after the records heard so far.
+    """State of a thread after the records added so far.
 
-    last_outside: the last step whose outcome came from outside of the bundle, which makes the same
-    of everything before it again; 0: none.
+    last_outside: the last step whose outcome came from outside of the bundle; a fork before it can
+    take another course, a later one cannot. 0: none.
     """
 
     def __init__(self) -> None:
@@ -62,7 +60,7 @@ class Timeline:
         self.end: Record | None = None
 
     def add(self, record: Record) -> Row | None:
-        """Take in the next record; return the row that it completes."""
+        """Process the next record; return the row that it completes."""
         if "format" in record:
             return None
         if "end" in record:
@@ -93,7 +91,7 @@ class Timeline:
         if self.open is not None:
             self.open = replace(self.open, attempt=attempt)
         detail = _first_text(record, ("message", "problem", "error", "because"))
-        # the answer before, or the attempt that begins
+        # of the rejected answer, or of the attempt that begins
         what = "unusable answer" if "answer" in record else f"attempt {attempt}"
         return self._row(
             "attempt", record, self._label(record), f"{what}{': ' if detail else ''}{detail}"
@@ -102,7 +100,7 @@ class Timeline:
     def _add_control(self, record: Record) -> Row | None:
         word = str(record["control"])
         if word == "paths":
-            return None  # kept for the next script, not for people
+            return None  # for the next script, not for people
         self.wait = record if word == "wait" else {}
         self.is_paused = word == "pause"
         if word == "resume":
@@ -113,7 +111,7 @@ class Timeline:
 
     def _add_void(self, record: Record) -> Row:
         detail = _first_text(record, ("message",))
-        if self.is_paused:  # by a person: nothing lacks
+        if self.is_paused:  # by a person: its word is not about the environment
             return self._row("void", record, self._label(record), detail)
         self.last_void = str(record["void"])
         return self._row(
@@ -161,9 +159,7 @@ class Timeline:
 
 
 def _is_from_outside(record: Record) -> bool:
-    """Whether another try could have had another outcome; what the policy or the contract refuses
-    is refused again.
-    """
+    """Whether another try could have another outcome; a refusal by policy or contract cannot."""
     error = record.get("error")
     return record.get("by") != "bundle" and not (
         isinstance(error, Mapping) and error.get("kind") in ("policy", "yield")
@@ -171,8 +167,8 @@ def _is_from_outside(record: Record) -> bool:
 
 
 def role_summary(record: Record) -> str:
-    """Return one line for a role's step: its status and what else its meta says, or the answer's
-    first line.
+    """Return one line for a role's step: its status and the rest of its meta, or the answer's first
+    line.
     """
     meta = record.get("meta")
     if not isinstance(meta, Mapping) or not meta:

@@ -1,8 +1,8 @@
-"""Export and import of a thread as one file with its bundle and blobs. Of an import only what its
-own hashes prove is believed.
+"""Export and import of a thread as one file with its bundle and blobs. An import is verified by its
+own hashes.
 
-The parcel is a zstandard-compressed tar of exactly these regular files: ``bundle.py``,
-``journal.data.jsonl``, ``blobs/<hash>``. Grants, worktrees and debug logs do not travel.
+The export is a zstandard-compressed tar of exactly these regular files: ``bundle.py``,
+``journal.data.jsonl``, ``blobs/<hash>``. Grants, worktrees and debug logs are left out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NAMED_BLOB = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
 
 
 def export_thread(engine: Engine, text: str, target: Path) -> None:
-    """Write a thread to *target*: whole or not at all. Only the journal's whole lines travel."""
+    """Write a thread to *target*, atomically. Only the journal's whole lines are exported."""
     import zstandard
 
     bundle, thread, path = engine.store.locate_thread(text)
@@ -75,17 +75,17 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
 
 
 def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
-    """Take in a thread: its bundle, its blobs, then its journal. Nothing is stored unless
-    everything proves itself.
+    """Store an exported thread: its bundle, its blobs, then its journal. Nothing is stored unless
+    all of it is valid.
 
-    The file that says where it comes from (`origin`) is on disk before the journal: no crash leaves
-    a stranger's thread that passes for one of this machine. Blobs that a full disk left without
-    their journal are removed by `prune`.
+    The file with its origin (`journal.origin`) is on disk before the journal, so that a crash never
+    leaves an imported thread that looks like a local one. Blobs that a full disk left without their
+    journal are removed by `prune`.
 
     Raises:
-        NotFoundError, UsageError: it is missing, or no parcel.
-        DamagedError: a hash, the chain or a field does not hold. RefusedError: the thread is here
-            already.
+        NotFoundError, UsageError: the file is missing, or is no export.
+        DamagedError: a hash, the chain or a field is wrong. RefusedError: the thread is in this
+            store already.
         BundleError: its bundle is not valid.
     """
     with _unpacked(source) as stream:
@@ -139,9 +139,7 @@ def _checked(
     contents: Mapping[str, bytes],
     source: Path,
 ) -> History:
-    """Return the history of a journal of which every line has the fields it must have, and follows
-    the line before it.
-    """
+    """Return the history of a journal, after validation of each line's fields and of the chain."""
     try:
         check_journal(journal, bundle, thread, contents)
     except ValueError as exc:
@@ -155,9 +153,7 @@ def _checked(
 
 
 def _refuse_other_bytes(engine: Engine, bundle: Bundle) -> None:
-    """Refuse a bundle whose hash another one has here, before anything is stored; XXH64 does not
-    rule that out.
-    """
+    """Refuse a bundle whose hash another one in this store has; XXH64 does not rule that out."""
     stored = read_if_there(engine.store.bundle_path(bundle.hash))
     if stored is not None and stored != bundle.source:
         raise DamagedError(

@@ -1,4 +1,4 @@
-"""Proof of a journal: this code with these outcomes gives this journal."""
+"""Verification of a journal: its chain, and a replay of its bundle over the recorded outcomes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from .composites import find_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """ok: nothing differs. steps: how many were proved. mechanism: the sandbox that the proof ran
-    in.
+    """Result of `verify`. ok: nothing differs. steps: their number. mechanism: the sandbox of the
+    replay.
 
-    kept_aside: where a damaged tail is that was cut first.
+    kept_aside: the file with a damaged tail that was cut first.
     """
 
     ok: bool
@@ -47,8 +47,7 @@ def verify(
     prefer: str,
     deadline_s: float,
 ) -> Verification:
-    """Check every line, then run the bundle again over the recorded outcomes, in a fresh process,
-    alone.
+    """Check every line, then replay the bundle over the recorded outcomes in a process of its own.
 
     A damaged tail is cut first: no other command takes the lock of a thread that has ended.
     """
@@ -56,7 +55,7 @@ def verify(
     data = durable.read(path).data
     history = recover_strictly(data, bundle_hash, thread)
     kept_aside = None
-    # a sealed line is no accident
+    # a sealed line was written by an engine: no torn tail, so it is not cut
     if history.damage is not None and history.damage.tail and not history.damage.sealed:
         kept_aside = tails.cut(store, path, bundle_hash, thread)
         data = durable.read(path).data
@@ -117,9 +116,7 @@ def _prove(
 
 
 def difference_at_the_end(history: History, now: BundleReply) -> str | None:
-    """Return where the journal goes on otherwise than the bundle after the last step; None if
-    nowhere.
-    """
+    """Describe how journal and bundle differ after the last step; return None if they do not."""
     if history.pending is not None:
         mark = effect_mark(now.body) if now.word == "effect" else now.body
         return (
