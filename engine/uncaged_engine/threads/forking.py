@@ -74,11 +74,13 @@ def make_fork(
         options=options,
         now_ms=now_ms,
     )
+    other_version = target != source_hash or "forkFrom" in found.start
     if elsewhere is None:
-        start = _refitted(start, new)
+        start = _refitted(start, new, other_version=other_version)
     if instead is not None:
         start["forkFrom"] = {**start["forkFrom"], "instead": True}
-    secure_fork(new, start, step_records(history, BlobDirectory(store.blobs))[:kept])
+    steps = step_records(history, BlobDirectory(store.blobs))[:kept]
+    secure_fork(new, start, steps, other_version=other_version)
     line = start_line(store, start, now_ms)
     begun = chain.link(chain.seed(target, thread), line)
     copied = copied_lines(durably.data[: history.good_bytes], kept, begun, replaced)
@@ -132,7 +134,7 @@ def target_of(
     return registry.resolve(str(view(store, *source).start["name"]) if on == "head" else on)[1]
 
 
-def _refitted(start: dict[str, Any], thread: NewThread) -> dict[str, Any]:
+def _refitted(start: dict[str, Any], thread: NewThread, *, other_version: bool) -> dict[str, Any]:
     """Return the fork's start record with its own limits and the fields that its effects
     prepare.
     """
@@ -144,4 +146,4 @@ def _refitted(start: dict[str, Any], thread: NewThread) -> dict[str, Any]:
             "options": {**parameters["options"], **thread.options.limits()},
         },
     }
-    return {**limited, **prepare_fork(thread, start)}
+    return {**limited, **prepare_fork(thread, start, other_version=other_version)}

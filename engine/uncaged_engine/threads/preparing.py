@@ -4,7 +4,7 @@ removal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks
@@ -22,11 +22,17 @@ def prepare(thread: NewThread) -> dict[str, Any]:
     }
 
 
-def prepare_fork(thread: NewThread, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields in which a fork differs from the start record of its source."""
+def prepare_fork(
+    thread: NewThread, source: Mapping[str, Any], *, other_version: bool
+) -> dict[str, Any]:
+    """Return the fields in which a fork differs from the start record of its source.
+
+    Args:
+        other_version: whether fields of *source* may be those of another version's kinds.
+    """
     return {
         name: value
-        for one in _preparations_of_fork(thread)
+        for one in _preparations_of_fork(thread, other_version=other_version)
         for name, value in one.prepare_fork(thread, source).items()
     }
 
@@ -59,10 +65,14 @@ def secure(
 
 
 def secure_fork(
-    thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
+    thread: NewThread,
+    fields: Mapping[str, Any],
+    steps: Sequence[Mapping[str, object]],
+    *,
+    other_version: bool,
 ) -> None:
-    """Do the same for a fork."""
-    for one in _preparations_of_fork(thread):
+    """Do the same for a fork. other_version: as for `prepare_fork`."""
+    for one in _preparations_of_fork(thread, other_version=other_version):
         one.secure(thread, fields, steps)
 
 
@@ -75,11 +85,7 @@ def forget(
     Raises:
         EnvironmentLacks: a preparation cannot do so now.
     """
-    for kind in plugins.names(group=plugins.PREPARATIONS):
-        try:
-            preparation = _preparation(kind)
-        except EnvironmentLacks:
-            continue  # another distribution is broken: what its effects left stays
+    for preparation in _installed():
         preparation.forget(store, thread, start, environment)
 
 
@@ -89,11 +95,24 @@ def _preparations(thread: NewThread) -> Iterator[Preparation]:
     return _of_kinds([*named, *({"role"} - named.keys() if any(thread.options.agents) else ())])
 
 
-def _preparations_of_fork(thread: NewThread) -> Iterator[Preparation]:
-    # a version without an effect inherits its fields from the source all the same
-    return _of_kinds(
-        {**thread.bundle.descriptor.policy.limits, **plugins.ours(plugins.PREPARATIONS)}
-    )
+def _preparations_of_fork(thread: NewThread, *, other_version: bool) -> Iterator[Preparation]:
+    # a version without a kind inherits its fields from the source all the same. The search for
+    # other distributions takes 35 ms, which a fork within one version does not need
+    named = thread.bundle.descriptor.policy.limits
+    yield from _of_kinds({**named, **plugins.ours(plugins.PREPARATIONS)})
+    if other_version:
+        yield from _installed(without={*named, *plugins.ours(plugins.PREPARATIONS)})
+
+
+def _installed(*, without: Collection[str] = ()) -> Iterator[Preparation]:
+    for kind in plugins.names(group=plugins.PREPARATIONS):
+        if kind in without:
+            continue
+        try:
+            preparation = _preparation(kind)
+        except EnvironmentLacks:
+            continue  # another distribution is broken: the files of its effects stay
+        yield preparation
 
 
 def _of_kinds(kinds: Iterable[str]) -> Iterator[Preparation]:
