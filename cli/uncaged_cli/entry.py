@@ -59,6 +59,6 @@ def start_early(argv: Sequence[str]) -> Launching | None:
         or not OPTIONS_WITHOUT_RUN.isdisjoint(argv)
     ):
         return None
-    from uncaged_engine.worker.early import rouse_flow
+    from uncaged_engine.worker.client import rouse_flow
 
     return rouse_flow(argv[1])

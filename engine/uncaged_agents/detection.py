@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.services import keys
+from uncaged_engine.services.secrets import source_of
 from uncaged_engine.services.settings import NOTHING, Config
 from uncaged_models.settings import KEY_VARIABLES
 
@@ -32,7 +32,7 @@ def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
         if environment.get(variable):
             return Choice(name=wire, use=wire, settings=NOTHING, reason=f"{variable} is set")
     for wire, variable in KEY_VARIABLES.items():
-        source = keys.source_of(variable, config.keys, environment)
+        source = source_of(variable, config.keys, environment)
         if source is not None and source.file is not None:
             return Choice(
                 name=wire, use=wire, settings=NOTHING, reason=f"{variable} is kept in the store"

@@ -34,14 +34,13 @@ from .settings.config import Config
 from .settings.loading import load
 from .shipped import add_shipped_flows
 from .state import states
-from .state.due import is_due
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer
 from .threads.binding import Accept, bind_here
 from .threads.cutting import Cut, Replacement
 from .threads.following import Event, follow
 from .threads.forking import make_fork, target_of
-from .threads.resuming import resume_fields
+from .threads.resuming import is_due, resume_fields
 from .threads.starting import ENTROPY_BYTES, Chance, granted_bundle, new_start, start_line
 from .threads.steering import require, require_still, steer
 from .threads.tails import settle

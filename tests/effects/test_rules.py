@@ -9,7 +9,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.effect_kinds import handler_for, outcome_schema
 from uncaged_engine.state.children import OpenEffect, parts_of
-from uncaged_engine.state.due import is_due
+from uncaged_engine.threads.resuming import is_due
 
 THREAD = ThreadId("01HX5WBE000000000000000000")
 POST = {"method": "POST", "url": "http://127.0.0.1/1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..settings.keys import source_of
 from ..settings.secrets import MIN_CHARACTERS, PREFIX, redact, resolve, secret_value
 
-__all__ = ["MIN_CHARACTERS", "PREFIX", "redact", "resolve", "secret_value"]
+__all__ = ["MIN_CHARACTERS", "PREFIX", "redact", "resolve", "secret_value", "source_of"]

@@ -4,10 +4,13 @@ sleeping thread is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.errors import RefusedError, UncagedError, UsageError
 
+from ..door.effects import handled
+from ..effect_kinds import handler_for
 from ..state.observe import ThreadView
 from ..state.undecided import require_decision
 
@@ -44,6 +47,23 @@ def resume_fields(
     fields = {**limits, **({} if note is None else {"note": note}), **decided}
     _require_higher(found, fields)
     return fields
+
+
+def is_due(records: Sequence[Mapping[str, Any]], now_ms: int) -> bool:
+    """Whether a thread's last effect waits for a moment that has passed."""
+    intent = next(
+        (record for record in reversed(records) if "seq" in record and "attempt" not in record),
+        None,
+    )
+    effect = intent.get("intent") if intent is not None else None
+    if intent is None or not isinstance(effect, Mapping) or len(effect) != 1:
+        return False
+    [(kind, body)] = effect.items()
+    try:
+        due_ms = handler_for(str(kind)).due_ms(handled(body), int(intent["timestamp"]))
+    except UncagedError:  # no installed handler performs the kind
+        return False
+    return due_ms is not None and due_ms <= now_ms
 
 
 def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:

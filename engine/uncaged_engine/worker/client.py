@@ -16,8 +16,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from uncaged_bundles.errors import EngineBug, NotFoundError, StorageError, os_problem
+from uncaged_bundles.errors import (
+    EngineBug,
+    NotFoundError,
+    StorageError,
+    UncagedError,
+    os_problem,
+)
 from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 
 from ..settings.variables import CARRIED, INTERPRETER
@@ -106,6 +113,21 @@ def rouse(store: Store, bundle: BundleHash) -> Launching | None:
         return Launching(store, bundle)
     connection.close()
     return None
+
+
+def rouse_flow(flow: str, root: Path | None = None) -> Launching | None:
+    """Start the worker of a flow unless one listens, before the caller has imported what prepares
+    its request. A worker that gets no request for a thread ends.
+
+    Returns:
+        None as well after an error, which the run itself will report.
+    """
+    try:
+        store = Store.open(root)
+        head = Registry(store).indexed_head(flow)
+        return None if head is None else rouse(store, head)
+    except (UncagedError, OSError, ValueError):
+        return None
 
 
 def connect(store: Store, bundle: BundleHash) -> socket.socket | None:

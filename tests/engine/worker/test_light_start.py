@@ -26,7 +26,7 @@ LEFT_OUT = {
 shutil with the compressions 3.
 """
 STARTS = {
-    "before the worker is started": "uncaged_cli.entry, uncaged_engine.worker.early",
+    "before the worker is started": "uncaged_cli.entry, uncaged_engine.worker.client",
     "the worker, until it listens": "uncaged_engine.worker.__main__, uncaged_engine.cells.cell, uncaged_engine.settings.loading, "
     "uncaged_engine.worker.server",
 }
