@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +51,15 @@ FACES = {
     "uncaged_tools": ("door", "services", "api"),
 }
 """What each part sees of the core: what a distribution of others sees, too."""
+PUBLIC_MODULES = (
+    "uncaged_engine.api",
+    *(
+        f"uncaged_engine.{room}.{path.stem}"
+        for room in ("door", "services")
+        for path in sorted((PARTS["uncaged_engine"] / "uncaged_engine" / room).glob("[!_]*.py"))
+    ),
+)
+"""The modules of the core that parts and other distributions may import."""
 FLOORS = (
     ("plugins", "settings", "journal", "processes", "listening"),
     ("door", "sandbox"),
@@ -122,6 +133,86 @@ def test_a_part_reaches_the_core_by_its_public_modules(part: str) -> None:
             ):
                 found.update([*str(node.module).split("."), alias.name][1] for alias in node.names)
     assert found <= set(FACES[part])
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_a_public_module_lists_its_names(module: str) -> None:
+    """`__all__` of a public module has each public name that the module defines, and only names
+    that are there; each of its classes and functions has a docstring.
+    """
+    loaded = importlib.import_module(module)
+    listed = set(loaded.__all__)
+    assert len(listed) == len(loaded.__all__)
+    tree = ast.parse(Path(str(loaded.__file__)).read_text("utf-8"))
+    assert {name for name in definitions(tree) if not name.startswith("_")} <= listed
+    assert {name for name in listed if not hasattr(loaded, name)} == set()
+    objects = [getattr(loaded, name) for name in listed]
+    assert [
+        found.__qualname__
+        for found in objects
+        if (inspect.isclass(found) or inspect.isfunction(found)) and not inspect.getdoc(found)
+    ] == []
+
+
+@pytest.mark.parametrize("part", FACES)
+def test_a_part_uses_only_listed_names_of_a_public_module(part: str) -> None:
+    """A part imports, or takes as an attribute, no name of a public module that its `__all__` does
+    not have.
+    """
+    wrong: set[str] = set()
+    for path in sorted((PARTS[part] / part).rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        modules: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                for alias in node.names:
+                    if (inner := f"{node.module}.{alias.name}") in PUBLIC_MODULES:
+                        modules[alias.asname or alias.name] = inner
+                    elif node.module in PUBLIC_MODULES and alias.name not in names_of(node.module):
+                        wrong.add(f"{path.name}: {inner}")
+        wrong |= {
+            f"{path.name}: {modules[node.value.id]}.{node.attr}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in modules
+            and node.attr not in names_of(modules[node.value.id])
+        }
+    assert wrong == set()
+
+
+def test_no_module_imports_a_private_name_of_another() -> None:
+    """A name with a leading underscore is used in its own module only."""
+    wrong = {
+        f"{path.relative_to(ROOT)}: {alias.name}"
+        for name, folder in PARTS.items()
+        for path in sorted((folder / name).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    }
+    assert wrong == set()
+
+
+def definitions(tree: ast.Module) -> set[str]:
+    """Return the names of the classes, functions and values that a module defines itself."""
+    found: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def names_of(module: str) -> list[str]:
+    """Return the names that a public module lists."""
+    listed: list[str] = importlib.import_module(module).__all__
+    return listed
 
 
 def test_a_room_of_the_core_imports_only_rooms_of_lower_floors() -> None:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .threads.regression import ReplayCheck
     from .threads.verify import Verification
 
-ThreadPlace = tuple[BundleHash, ThreadId, Path]
+_ThreadPlace = tuple[BundleHash, ThreadId, Path]
 """Bundle, id and journal of a thread."""
 
 
@@ -298,7 +298,7 @@ class Engine:
 
     def _bind(
         self,
-        source: ThreadPlace,
+        source: _ThreadPlace,
         bundle: Bundle,
         thread: ThreadId,
         options: RunOptions,
@@ -408,7 +408,7 @@ class Engine:
 
     def _fork_binding(
         self,
-        source: ThreadPlace,
+        source: _ThreadPlace,
         target: BundleHash,
         cut: Cut,
         options: RunOptions,

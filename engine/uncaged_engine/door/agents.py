@@ -13,6 +13,22 @@ from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from .effects import Cancel
 
+__all__ = [
+    "Agent",
+    "AgentAnswer",
+    "AgentAway",
+    "AgentCheck",
+    "AgentFailed",
+    "AgentKind",
+    "AgentRequest",
+    "AgentWaits",
+    "Repair",
+    "RoleFlows",
+    "RoleTools",
+    "limits_in",
+    "remark_stderr",
+]
+
 
 class RoleTools(Protocol):
     """Tools that the engine offers to a role's agent, in the form that `uncaged_models.loop.Tools`

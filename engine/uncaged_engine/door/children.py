@@ -8,6 +8,8 @@ from typing import Any
 
 from uncaged_bundles.ids import ThreadId, new_thread_id
 
+__all__ = ["DEEPEST", "depth_of", "derived_id"]
+
 DEEPEST = 16
 """Maximum depth of threads that start one another."""
 

@@ -19,6 +19,17 @@ from uncaged_bundles.validation.validate import Bundle
 from ..settings.config import Config
 from .outcomes import Outcome
 
+__all__ = [
+    "COMMON_KEYS",
+    "Cancel",
+    "EffectContext",
+    "EffectRecorder",
+    "Handler",
+    "Rule",
+    "ThreadContext",
+    "handled",
+]
+
 Rule = Literal["repeat", "restore", "ask"]
 """Recovery rule for an intent that a crash left open.
 

@@ -11,6 +11,8 @@ from typing import Literal
 
 from uncaged_bundles.records import dataclass, field
 
+__all__ = ["Answer", "Failure", "Outcome", "TryLater", "Void", "VoidWord", "Wait"]
+
 VoidWord = Literal["killed", "limit", "environment"]
 
 

@@ -19,6 +19,8 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..settings.config import Config
 
+__all__ = ["NewThread", "Preparation", "RunOptions"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:

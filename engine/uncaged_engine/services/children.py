@@ -22,7 +22,7 @@ from ..state.reason import doubt_about
 
 __all__ = ["Engine", "begin", "child_id", "result_of", "stop"]
 
-POLL_S = 0.5
+_POLL_S = 0.5
 
 
 def child_id(context: EffectContext) -> ThreadId:
@@ -105,7 +105,7 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
             context.progress(
                 {"child": child, "text": f"{child} needs `resume --redo` or `--skip`: {doubt}"}
             )
-            if context.cancel.wait(POLL_S):
+            if context.cancel.wait(_POLL_S):
                 return Void(
                     word="killed", message=f"killed while its child {child} needed a decision"
                 )
@@ -126,7 +126,7 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
             )
         elif status in ("completed", "failed", "killed", "limit", "corrupt"):
             return _outcome_of(engine, child, status)
-        elif context.cancel.wait(POLL_S):
+        elif context.cancel.wait(_POLL_S):
             # paused or waiting: only a person can let it go on
             return Void(word="killed", message=f"killed while its child {child} was {status}")
 

@@ -155,7 +155,7 @@ def noted(store: Store) -> Noted | None:
             if place is None or place.offset < len(place.preceding)
             else store.noted_since(place)
         )
-        if place is None or tail is None:
+        if place is None or tail is None:  # no place yet, or the log was replaced: begin anew
             return None
         listed = connection.execute("SELECT hash, thread, place FROM taken_up").fetchall()
         taken_up: dict[Place, int | None] = {
@@ -295,6 +295,7 @@ def _split(name: str) -> tuple[str, str]:
 def _advance(connection: sqlite3.Connection, place: OrderPlace, tail: OrderTail) -> None:
     """Take in what the log has after *place*, unless another process did so since it was read."""
     with _written(connection):
+        # compare and set: a process that read the same tail later must not move the place back
         moved = connection.execute(
             "UPDATE log SET place = ?, witness = ? WHERE place = ? AND witness = ?",
             (tail.place.offset, tail.place.preceding, place.offset, place.preceding),
@@ -340,6 +341,7 @@ def _ask(store: Store, work: Callable[[sqlite3.Connection], T]) -> T | None:
     thrown away, and an empty one is asked.
     """
     path = store.root / NAME
+    # twice: a foreign file is thrown away, and the empty one in its place is asked
     for _ in range(2):
         with _directory_lock(store.run, fcntl.LOCK_SH) as is_ours:
             if not is_ours:
@@ -366,6 +368,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     Raises:
         _ForeignFile: it is something else.
     """
+    # created here: SQLite would make it readable by other users
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     found = path.lstat()

@@ -77,6 +77,7 @@ def work(store: Store, bundle: BundleHash, report: Report, slow_ms: int | None =
         restore_owners(store.lent)
     from .server import WorkerServer  # while the sandbox starts
 
+    # modules stay for good: later collections need not look at them
     gc.freeze()
     gc.enable()
 

@@ -63,7 +63,7 @@ def request(
         if connection is None:
             with launching or Launching(store, bundle) as worker:
                 worker.wait()
-            launching = None
+            launching = None  # used up: if no worker listens then, another is started
             continue
         with connection:
             answer = _exchange(connection, message)
@@ -90,6 +90,7 @@ def answers(
     answered = False
     for path in (address.socket_path(store, bundle), *address.draining_paths(store, bundle)):
         answer = None
+        # a worker that is leaving closes without an answer, and its successor may have the path
         while answer is None and (connection := _connect(path)) is not None:
             with connection:
                 answer = _exchange(connection, message)
@@ -174,7 +175,7 @@ def following(
             first = _exchange(connection, {"op": "follow", "threadId": thread}, buffer)
             if first is None or "error" in first:
                 continue
-            connection.settimeout(None)
+            connection.settimeout(None)  # hours may pass between two events
             yield _events(connection, first, buffer)
             return
     yield None

@@ -36,6 +36,7 @@ class _Audience:
 
     def take(self, event: Event) -> None:
         """Queue an event for the next batch; of consecutive flushes only the last is kept."""
+        # followers read the file up to there, so a later flush includes all earlier ones
         if FLUSHED in event and self.waiting and FLUSHED in self.waiting[-1]:
             self.waiting[-1] = event
         elif FLUSHED in event or len(self.waiting) < MOST_WAITING:
@@ -66,6 +67,7 @@ class Hub:
         connection.setblocking(False)
         with self._changed:
             self._start()
+            # added before *first* is called: an event in between is queued or included in the state
             audience = self._audiences.setdefault(thread, _Audience(thread))
             if _send(connection, pack(first())):
                 audience.connections.append(connection)
@@ -74,6 +76,7 @@ class Hub:
 
     def publish(self, thread: ThreadId, event: Event) -> None:
         """Queue an event for the followers of a thread."""
+        # read without the lock: drivers come here after each flush, and most have no follower
         if thread not in self._audiences:
             return
         with self._changed:
@@ -88,6 +91,7 @@ class Hub:
         close their connections.
         """
         with self._changed:
+            # popped: a later follower belongs to the thread's next driver
             audience = self._audiences.pop(thread, None)
             if audience is not None:
                 audience.waiting.append({"left": word})
@@ -121,12 +125,14 @@ class Hub:
                 self._is_idle = False
                 batch = self._take()
                 is_last = self._closing
+            # outside the lock, which drivers need to publish: each send is a system call
             for audience, connections, events, is_end in batch:
                 lost = _send_all(connections, events)
                 self._forget(audience, connections if is_end else lost)
             if is_last:
                 return
             with self._changed:
+                # events collect in this pause; an ended thread's followers do not wait for it
                 self._changed.wait_for(lambda: self._closing or self._left, timeout=self._batch_s)
 
     def _take(self) -> list[tuple[_Audience, list[socket.socket], list[Event], bool]]:
@@ -166,6 +172,7 @@ def _send(connection: socket.socket, data: bytes, *, may_be_lost: bool = False) 
     dropped.
     """
     try:
+        # a part of it would leave half a line, after which no event can be read
         return connection.send(data) == len(data)
     except BlockingIOError:
         return may_be_lost

@@ -82,7 +82,7 @@ class WorkerServer:
         self._lock = threading.Lock()
         self._around: WorkerContext | None = None
         self._slots = 0
-        self._killing = 0
+        self._killing = 0  # kills under way; those of child threads are requests to this worker
         self._release = release
         self._path = address.socket_path(store, bundle)
         self._has_met_a_bug = False
@@ -138,8 +138,10 @@ class WorkerServer:
             served = self._serve_once(listener, timeout_s=self._linger_s)
             if self._has_met_a_bug:
                 self._drain()
+            # more than listener and wake pipe: a request is being read
             if served or self._drivers or self._killing or len(self._selector.get_map()) > 2:
                 idle_since = time.monotonic()
+            # a select may return a little before its timeout
             elif time.monotonic() - idle_since >= self._linger_s * 0.9:
                 return
 
@@ -178,6 +180,7 @@ class WorkerServer:
         if not incoming.data.endswith(b"\n"):
             incoming.connection.close()
             return
+        # no more to read: the answer is written at once, or the hub takes the connection over
         incoming.connection.setblocking(True)
         incoming.connection.settimeout(REQUEST_TIMEOUT_S)
         try:
@@ -321,7 +324,7 @@ class WorkerServer:
         finally:
             self._forget(driver)
             self._hub.leave(driver.thread, word)
-            self._wake()
+            self._wake()  # the serving loop looks again: it may be idle by now, or has to drain
 
     def _forget(self, driver: Driver) -> None:
         # both at once: a client that finds the journal free must not find a driver
@@ -392,7 +395,7 @@ def _listen(path: Path) -> socket.socket:
         temporary.unlink(missing_ok=True)
         listener.bind(str(temporary))
         temporary.chmod(0o600)
-        listener.listen(1024)
+        listener.listen(1024)  # a thousand clients may connect while the first is served
         listener.setblocking(False)
         temporary.rename(path)  # a client that finds it can connect
     except OSError as exc:

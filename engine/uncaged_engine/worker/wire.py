@@ -60,6 +60,7 @@ def receive_line(connection: socket.socket, buffer: bytearray) -> bytes | None:
             )
         try:
             part = connection.recv(65536)
+        # the worker was killed, or does not answer: as after a close, the caller asks again
         except (ConnectionResetError, TimeoutError):
             return None
         if not part:
