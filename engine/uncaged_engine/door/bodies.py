@@ -12,7 +12,7 @@ from .outcomes import Failure
 
 __all__ = ["ABSENT", "Absent", "Seconds", "read_body"]
 
-Body = TypeVar("Body")
+_Body = TypeVar("_Body")
 Seconds = Annotated[float, shapes.positive] | None
 
 
@@ -24,7 +24,7 @@ ABSENT: Final = Absent()
 """The default of a key whose every JSON value, null too, means something."""
 
 
-def read_body(kind: str, cls: type[Body], body: object) -> Body | Failure:
+def read_body(kind: str, cls: type[_Body], body: object) -> _Body | Failure:
     """Return what a bundle yielded under *kind* as an instance of *cls*, or the failure that names
     the kind and the wrong key.
     """

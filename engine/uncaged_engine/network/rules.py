@@ -50,6 +50,7 @@ def read_pattern(text: str) -> HostPattern:
 
 
 def read_patterns(entries: Iterable[str]) -> tuple[HostPattern, ...]:
+    """Read the host patterns of a policy."""
     return tuple(map(read_pattern, entries))
 
 

@@ -18,6 +18,7 @@ def known(settings: Mapping[str, object], *keys: str, kind: str) -> None:
 
 
 def text(settings: Mapping[str, object], key: str, *, kind: str) -> str:
+    """Return a text that is required and not empty."""
     value = settings.get(key)
     if not isinstance(value, str) or not value:
         raise UsageError(f"an agent that uses {kind!r} needs {key}: text, not {value!r}")
@@ -25,6 +26,7 @@ def text(settings: Mapping[str, object], key: str, *, kind: str) -> str:
 
 
 def seconds(settings: Mapping[str, object], key: str, default: float, *, kind: str) -> float:
+    """Return a time above 0."""
     value = settings.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
         raise UsageError(
@@ -34,6 +36,7 @@ def seconds(settings: Mapping[str, object], key: str, default: float, *, kind: s
 
 
 def texts(settings: Mapping[str, object], key: str, *, kind: str) -> tuple[str, ...]:
+    """Return a list of texts that is required and not empty."""
     value = settings.get(key)
     if (
         not isinstance(value, list | tuple)
@@ -47,6 +50,7 @@ def texts(settings: Mapping[str, object], key: str, *, kind: str) -> tuple[str, 
 
 
 def variables(settings: Mapping[str, object], key: str, *, kind: str) -> dict[str, str]:
+    """Return a mapping of variables to texts; empty by default."""
     value = settings.get(key, {})
     if not isinstance(value, Mapping) or not all(
         isinstance(name, str) and isinstance(item, str) for name, item in value.items()
