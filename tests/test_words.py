@@ -62,13 +62,6 @@ bundles contain, and the roles are the prompts of `solve-issue`: other bytes wou
 The demo's issue is part of the reviewed prompts (tests/roles/prompts).
 """
 
-SHARED: dict[str, int] = {
-    "Answer": 2,
-}
-"""Public class names with several classes, with the count of today. A count may only go down; none
-is added.
-"""
-
 
 def modules(tops: tuple[str, ...] = TOPS) -> dict[str, str]:
     """Return the source text of each module below *tops*, by its path from the root."""
@@ -171,15 +164,17 @@ def test_a_pinned_word_is_in_its_module() -> None:
 
 
 def test_a_public_class_name_exists_once() -> None:
-    """Each public class name belongs to one class of the product, but for the counted ones, which
-    only get fewer.
+    """Each public class name belongs to one class of the product; carried code runs in a bundle's
+    process, and has names of its own.
     """
     count: dict[str, int] = {}
-    for source in modules().values():
+    for path, source in modules().items():
+        if "/carried/" in path:
+            continue
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 count[node.name] = count.get(node.name, 0) + 1
-    assert {name: number for name, number in count.items() if number > 1} == SHARED
+    assert [name for name, number in count.items() if number > 1] == []
 
 
 @pytest.mark.parametrize(
