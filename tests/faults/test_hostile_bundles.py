@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -547,6 +548,28 @@ def run(input, options):
             cell.ask("S", 1, 0, hostile, deadline_s=DEADLINE_S)
             cell.ask("S", 2, 0, START, deadline_s=DEADLINE_S)
         assert caught.value.reason == "protocol"
+
+
+def test_a_reply_before_its_request_ends_the_cell(mechanism: str) -> None:
+    """A reply that waits in the pipe before the outcome is sent is refused, even if it fits."""
+    # the first fills the pipe, so that the second is written once the first was read
+    source = f"""
+{FORGE}
+def run(input, options):
+    yield {{"null": 0}}
+    head, tail = b'1 2 effect - {{"null":"', b'"}}\\n'
+    say(head + b"x" * (65536 - len(head) - len(tail)) + tail)
+    say(b'1 3 effect - {{"null":2}}\\n')
+    while True:
+        pass
+"""
+    with cell_for(source, mechanism) as cell:
+        cell.ask("S", 1, 0, START, deadline_s=DEADLINE_S)
+        reply = cell.send_outcome(1, 1, step_line(1, outcome=0), deadline_s=DEADLINE_S)
+        assert len(reply.body) > 65000
+        assert select.select([cell._launched.answer_fd], [], [], DEADLINE_S)[0]
+        with pytest.raises(CellDied, match="it wrote without being asked"):
+            cell.send_outcome(1, 2, step_line(2, outcome=0), deadline_s=DEADLINE_S)
 
 
 def test_silence_ends_at_the_deadline(mechanism: str) -> None:

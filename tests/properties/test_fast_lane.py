@@ -239,6 +239,11 @@ def live(
         (store.work / f"{placed.thread}.null").unlink(missing_ok=True)
 
 
+@example(plan=[ONE] * 9, bounds={"maxJournalBytes": 2000}, due=[])
+@example(plan=[ONE] * 9, bounds={"maxSteps": 4}, due=[])
+@example(plan=[ONE, {"now": {}}, ONE, {"teleport": {}}, ONE], bounds={}, due=[])
+@example(plan=[ONE, {"output": {"role": "r", "content": "", "meta": {}}}, ONE], bounds={}, due=[])
+@example(plan=[ONE] * 5, bounds={}, due=[(8, "pause"), (20, "kill")])
 @example(plan=[ONE, {"null": {"value": "v", "times": LARGE}}, ONE], bounds={}, due=[])
 @example(plan=[ONE, {"null": {"value": "v" * LARGE}}, ONE], bounds={}, due=[])
 @given(plan=st.lists(effects, max_size=10), bounds=limits, due=moments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_engine.journal.codec import MAX_DEPTH, CodecError, decode, depth, encode
+from uncaged_engine.journal.codec import MAX_DEPTH, CodecError, decode, depth, encode, encode_bytes
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,13 @@ def test_what_is_no_json_cannot_be_encoded(value: object) -> None:
 def test_depth_counts_containers_inside_one_another(value: object, levels: int) -> None:
     """A scalar has depth 0; the deepest branch counts."""
     assert depth(value) == levels
+
+
+@pytest.mark.parametrize("around", ["", "a" * 100])
+def test_bytes_and_text_have_the_same_spelling(around: str) -> None:
+    """The quick way for a text spells each character as the encoder does, alone and in a long
+    text.
+    """
+    for code in (*range(0x100), 0x2028, 0xFFFF, 0x1F600):
+        text = f"{around}{chr(code)}{around}"
+        assert encode_bytes(text) == encode(text).encode(), code
