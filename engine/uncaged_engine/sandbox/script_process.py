@@ -93,8 +93,9 @@ class ScriptProcess(Child):
             poll.poll(KILL_TIMEOUT_S * 1000)
         elif not self.ends_within(0):
             self.terminate()  # the supervisor cannot end the rest if it is killed itself
-        if not self.ends_within(KILL_TIMEOUT_S):
-            self.signal(signal.SIGKILL)
+        self.ends_within(KILL_TIMEOUT_S)
+        # what did not end; and if another process killed the supervisor, the rest of its group
+        self.signal_group(signal.SIGKILL)
 
     def end(self, *, patience_s: float = 0.0, grace_s: float | None = None) -> int:
         """End the tree as `Child.end` does, remove the private directory, and end the watch."""

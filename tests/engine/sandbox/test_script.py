@@ -601,6 +601,31 @@ def test_a_started_script_is_talked_to(mechanism: str, scratch: Path) -> None:
     script.end()
 
 
+def test_a_script_whose_head_is_killed_ends_with_it(mechanism: str, scratch: Path) -> None:
+    """A signal from elsewhere to bubblewrap, or to the supervisor, leaves no process of the group
+    behind.
+    """
+    program = LOCKING + "hold('lock')\nprint('up', flush=True)\ntime.sleep(100)\n"
+    bounds = ScriptBounds(write=(scratch,))
+    with start_script(
+        [PYTHON, "-c", program],
+        bounds,
+        mechanism=choose(mechanism),
+        cwd=scratch,
+        environment=ENVIRONMENT,
+    ) as script:
+        assert script.stdout.readline() == b"up\n"
+        os.kill(script.pid, signal.SIGKILL)
+        assert script.ends_within(10)
+        assert script.end() == 128 + signal.SIGKILL
+    with (scratch / "lock").open("rb") as file:
+        # blocks until a killed holder is gone
+        waiting = threading.Thread(target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True)
+        waiting.start()
+        waiting.join(10)
+        assert not waiting.is_alive(), "the script outlived its head"
+
+
 def test_a_started_script_that_ends_by_itself(mechanism: str, scratch: Path) -> None:
     """Its exit code is told."""
     bounds = ScriptBounds(write=(scratch,))
