@@ -193,7 +193,7 @@ def test_a_command_of_a_role_that_reads_cannot_write(harness: TurnHarness) -> No
 
 
 def test_a_person_is_asked_where_the_policy_says_so(harness: TurnHarness) -> None:
-    """The turn ends, the thread can wait; a yes and a no are told in the same session, and neither
+    """The turn ends, the thread can wait; a yes and a no are sent in the same session, and neither
     is asked about twice.
     """
     outside = str(harness.root / "outside")
@@ -321,7 +321,7 @@ def test_a_session_goes_on(harness: TurnHarness) -> None:
         ),
     ],
 )
-def test_what_a_person_can_mend_is_a_lack_of_the_machine(
+def test_what_a_person_can_fix_is_a_lack_of_the_environment(
     harness: TurnHarness, words: list[str], expected: str
 ) -> None:
     """Too old, not logged in, not set up: the thread waits for it, and the step has not failed."""
@@ -427,7 +427,7 @@ def test_an_agent_that_gives_up_has_failed(
     assert failed.more.get("stderr") == ("my last words\n" if word.startswith("die") else None)
 
 
-def test_an_agent_whose_service_is_away_is_told_from_one_that_gives_up(
+def test_an_outage_of_the_service_differs_from_a_failure_of_the_agent(
     harness: TurnHarness,
 ) -> None:
     """An agent's error that reports an outage is asked again by its caller."""
@@ -438,7 +438,7 @@ def test_an_agent_whose_service_is_away_is_told_from_one_that_gives_up(
 def test_an_agent_that_closes_its_output_or_lets_others_hold_it_has_failed(
     harness: TurnHarness,
 ) -> None:
-    """Nobody waits for a pipe that only a leftover keeps open."""
+    """A turn does not wait for a pipe that only a leftover process keeps open."""
     assert str(harness.failure("deaf")) == f"{AGENT} gave no answer: it closed its output"
     assert str(harness.failure("hold", "die:0")).startswith(
         f"{AGENT} gave no answer: it ended with exit code 0"
@@ -497,7 +497,7 @@ def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(harness: TurnHar
 
 
 def test_a_kill_before_it_has_begun_ends_it(harness: TurnHarness) -> None:
-    """Nobody has to wait for a handshake."""
+    """A handshake has its own time limit."""
     cancel = Cancel()
     cancel.request()
     assert str(harness.failure("mute", cancel=cancel)) == f"{AGENT} was stopped"
@@ -535,7 +535,7 @@ def test_what_it_leaves_running_is_ended(harness: TurnHarness) -> None:
         assert await_end(left_by(harness.text(f"leave:{way}", "say:done")))
 
 
-def test_messages_that_nobody_knows_do_no_harm(
+def test_unknown_messages_do_no_harm(
     harness: TurnHarness, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Newer kinds of updates, nonsense and wrong requests: the turn goes on, and our log does not

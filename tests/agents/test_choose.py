@@ -57,7 +57,7 @@ def test_the_special_goes_before_the_general_and_words_before_files() -> None:
 
 
 def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
-    """What goes into the start record: name, kind, settings with ``secret:NAME`` as it stands,
+    """What goes into the start record: name, kind, settings with ``secret:NAME`` unresolved,
     reason.
     """
     config = Config(
@@ -80,7 +80,7 @@ def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
     }
 
 
-def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
+def test_without_a_configured_agent_the_built_in_repair_answers(tmp_path: Path) -> None:
     """A program on PATH is named in the reason, but never used unasked."""
     plain = default_agent(Config(), {"PATH": str(tmp_path)}, tmp_path)
     assert (plain.name, plain.reason) == (
@@ -99,7 +99,7 @@ def test_nobody_configured_means_the_built_in_repair(tmp_path: Path) -> None:
     assert default_agent(refused, {"PATH": str(tmp_path)}, tmp_path).reason == plain.reason
 
 
-def test_nobody_for_a_role_is_said_before_a_thread_starts() -> None:
+def test_a_role_without_an_agent_is_an_error_before_a_thread_starts() -> None:
     """Only who asked for the built-in repair by name gets it for a role that it does not play."""
     with pytest.raises(
         EnvironmentLacks,
@@ -115,7 +115,7 @@ def test_nobody_for_a_role_is_said_before_a_thread_starts() -> None:
     )
 
 
-def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repair(
+def test_a_key_comes_before_a_program_and_a_program_before_the_repair(
     tmp_path: Path,
 ) -> None:
     """A key was put there to be used; a program on PATH needs a yes."""
@@ -135,7 +135,7 @@ def test_nobody_chose_a_key_comes_before_a_program_and_a_program_before_the_repa
 
 
 def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
-    """Whoever said `keys set ANTHROPIC_API_KEY` did so to use it; a variable goes first, a key of
+    """A key that was put into the store is meant to be used; a variable goes first, a key of
     another name means nothing.
     """
     put(tmp_path, "ANTHROPIC_API_KEY", "x")
@@ -167,7 +167,9 @@ def test_a_key_in_the_store_is_as_good_as_a_variable(tmp_path: Path) -> None:
         ("a", "command", {"argv": ["a"]}),
     ],
 )
-def test_an_agent_can_be_said_in_one_word(word: str, use: str, settings: dict[str, object]) -> None:
+def test_an_agent_can_be_given_in_one_word(
+    word: str, use: str, settings: dict[str, object]
+) -> None:
     """Paths start at the caller's directory, since the worker runs elsewhere."""
     bound = choose_agents(
         Config(agents=AGENTS),

@@ -44,7 +44,7 @@ def test_prompt_in_answer_out(tmp_path: Path) -> None:
 
 
 def test_no_shell_reads_the_words(tmp_path: Path) -> None:
-    """Arguments arrive as they stand in the config."""
+    """Arguments arrive unchanged from the config."""
     agent = CommandAgent(
         {"argv": [sys.executable, "-c", "import sys; print(sys.argv[1:])", "$HOME; rm *", "a b"]}
     )
@@ -84,7 +84,7 @@ def test_a_failure_has_code_and_both_streams(tmp_path: Path) -> None:
     assert str(failure(shell("exit 1"), tmp_path)) == "sh failed with exit code 1: it said nothing"
 
 
-def test_a_signal_is_told_as_such(tmp_path: Path) -> None:
+def test_a_signal_is_in_the_failure(tmp_path: Path) -> None:
     """Killed for want of memory is not exit code -9."""
     failed = failure(shell("kill -9 $$"), tmp_path)
     assert (str(failed), failed.more["signal"]) == ("sh was ended by signal 9", 9)

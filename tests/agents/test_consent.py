@@ -74,7 +74,7 @@ def test_a_program_is_used_after_a_yes_and_not_before(tmp_path: Path) -> None:
     assert chosen(Config(consent=("codex", "nonsense")), environment)[0] == "repair"
 
 
-def test_nobody_is_asked_when_nothing_depends_on_it(tmp_path: Path) -> None:
+def test_no_question_is_asked_when_nothing_depends_on_it(tmp_path: Path) -> None:
     """An agent that was chosen for all roles, in whatever way, or a key in the environment."""
     environment = programs(tmp_path / "bin", "claude")
     assert asks(Config(agent="repair"), environment) is None
@@ -89,7 +89,7 @@ def test_nobody_is_asked_when_nothing_depends_on_it(tmp_path: Path) -> None:
 
 
 def test_the_names_of_the_table_need_no_config() -> None:
-    """Nor does the command of an agent that nobody listed."""
+    """The command of an unlisted agent makes no difference either."""
     for word, use, settings in (
         ("claude", "program", {"row": "claude"}),
         ("gemini", "acp", {"row": "gemini"}),
@@ -138,7 +138,7 @@ def test_the_answer_is_added_and_nothing_else_changes(
 
 
 def test_a_no_is_kept_too(tmp_path: Path) -> None:
-    """So that nobody is asked at every run."""
+    """A refusal is kept, so that the question is asked once."""
     record_consent(tmp_path / "config.yaml", "claude", yes=False)
     assert (tmp_path / "config.yaml").read_bytes() == b"consent: [not claude]\n"
 

@@ -103,10 +103,10 @@ def test_it_works_in_the_worktree_and_answers(
     assert KEY not in str(heard)
 
 
-def test_the_role_is_the_system_prompt_and_the_rest_is_said_to_it(
+def test_the_role_is_the_system_prompt_and_the_rest_is_the_first_turn(
     asked: AgentRequest, wire: Wire
 ) -> None:
-    """Nothing of the prompt is lost and nothing stands twice."""
+    """No part of the prompt is lost or repeated."""
     with serving([says(DONE)]) as server:
         agent_for(server, wire).answer(asked)
         system, prompt = texts(server, wire)
@@ -174,7 +174,9 @@ def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentR
         assert ["response_format" in body for body in server.asked] == [False, True]
 
 
-def test_a_conversation_that_is_lost_is_told_again(asked: AgentRequest, wire: Wire) -> None:
+def test_a_lost_conversation_is_replaced_by_the_whole_prompt(
+    asked: AgentRequest, wire: Wire
+) -> None:
     """Without its file the repair has the whole prompt."""
 
     def forget(_: object) -> None:
@@ -323,12 +325,12 @@ def test_a_wrong_key_is_a_lack(asked: AgentRequest, wire: Wire) -> None:
 
 
 def test_a_model_server_on_loopback_is_found_by_asking() -> None:
-    """The first of its models that can talk; ports where nobody, or somebody else, answers are
+    """The first of its models that can talk; ports without an answer, or with another server's, are
     passed over.
     """
     with serving([]) as server, serving([]) as other:
         other.models = ["only-embeddings"]
-        closed = 1  # nobody listens there
+        closed = 1  # no server listens there
         found = find_server((closed, other.port, server.port))
         assert found is not None
         assert (found.port, found.model) == (server.port, "tiny-coder")

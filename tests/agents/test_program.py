@@ -1,4 +1,4 @@
-"""Coding programs by their rows of the table, against stand-ins on PATH that speak the same
+"""Coding programs by their rows of the table, against fake programs on PATH that speak the same
 formats, well and badly.
 """
 
@@ -42,7 +42,7 @@ STRICT = {
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Where a stand-in plays its part."""
+    """Return the directory of a fake program."""
 
     root: Path
     key: str = field(default_factory=lambda: f"{new_thread_id(NOW_MS, os.urandom(10))}/1")
@@ -283,7 +283,7 @@ def test_a_strict_schema_is_handed_over_and_no_other(stage: Stage) -> None:
 
 
 def test_gemini_adds_up_its_models(stage: Stage) -> None:
-    """Lines before the object do not matter; the instruction stands before the prompt's words."""
+    """Lines before the object do not matter; the instruction precedes the prompt's words."""
     answer = stage.ask("gemini-headless", session="g-0", prompt="Do this.")
     assert (answer.text, answer.session) == ("Done.", "g-1")
     assert answer.usage == {"inputTokens": 101, "cachedTokens": 40, "outputTokens": 11, "turns": 3}
@@ -434,6 +434,6 @@ def test_what_it_leaves_running_is_ended(stage: Stage) -> None:
     ],
 )
 def test_settings_are_checked_before_anything_runs(settings: dict[str, object], words: str) -> None:
-    """A slip is told at once, with what would be right."""
+    """A wrong setting is an error at once, with the nearest right one."""
     with pytest.raises(UsageError, match=words):
         ProgramAgent(settings)

@@ -184,8 +184,8 @@ printf '%s\n' '"result":"Done.\n```json\n{\"status\": \"done\"}\n```"}'
 def test_followers_see_files_as_the_worktree_names_them(
     make_harness: MakeHarness, tmp_path: Path
 ) -> None:
-    """Agents name files from the root of the machine; where a worktree lies says nothing to whoever
-    follows.
+    """Agents name files from the root of the machine; the place of a worktree means nothing to
+    followers.
     """
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
@@ -216,8 +216,8 @@ def test_the_override_is_called_and_the_default_is_not(
 def test_a_first_reply_that_breaks_the_schema_is_repaired(
     make_harness: MakeHarness, tmp_path: Path
 ) -> None:
-    """Success with two calls: the first answer stands in an attempt, the step says how many answers
-    it took.
+    """Success with two calls: the first answer is in an attempt, the step says how many answers it
+    took.
     """
     harness = make_harness(
         default=f"if test -e {tmp_path}/once; then {DONE}; else touch {tmp_path}/once; {BAD}; fi"
@@ -249,7 +249,7 @@ def test_three_unusable_answers_fail_the_step(make_harness: MakeHarness, reposit
 def test_a_failing_agent_fails_the_step_with_one_call(
     make_harness: MakeHarness, tmp_path: Path
 ) -> None:
-    """Exit code and streams are in the record; nobody is asked twice."""
+    """Exit code and streams are in the record; the agent is not asked twice."""
     harness = make_harness(default=f"echo x >> {tmp_path}/calls; echo broken >&2; exit 7")
     error = failure(harness)
     assert (error["kind"], error["message"], error["exitCode"]) == (
@@ -379,7 +379,7 @@ def test_writing_roles_do_not_run_side_by_side(make_harness: MakeHarness) -> Non
 
 
 def test_a_resumed_threads_agent_has_the_settings_of_now(make_harness: MakeHarness) -> None:
-    """A person mends a wrong path in the config and resumes; the name stays bound to the same kind
+    """A person fixes a wrong path in the config and resumes; the name stays bound to the same kind
     of agent.
     """
     harness = make_harness(
@@ -398,7 +398,7 @@ def test_a_resumed_threads_agent_has_the_settings_of_now(make_harness: MakeHarne
 
 
 def test_settings_that_are_wrong_by_now_pause_the_thread(make_harness: MakeHarness) -> None:
-    """They were right when the thread started; a person mends them and resumes."""
+    """They were right when the thread started; a person fixes them and resumes."""
     harness = make_harness()
     harness.config = Config(
         agents={"default": AgentSettings(use="command", settings={"argv": "x"})}
@@ -536,7 +536,7 @@ def test_history_note_and_extra_words_are_in_the_prompt(make_harness: MakeHarnes
 
 
 def test_a_thread_without_its_workspace_says_so(make_harness: MakeHarness) -> None:
-    """A start record from elsewhere; nothing runs in a directory that nobody chose."""
+    """A start record from elsewhere; no agent runs in a directory that was not chosen."""
     harness = make_harness()
     harness.start = {key: value for key, value in harness.start.items() if key != "workspace"}
     with pytest.raises(EnvironmentLacks, match="was started without a workspace"):

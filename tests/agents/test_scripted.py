@@ -105,7 +105,7 @@ def test_files_are_written_and_deleted(tmp_path: Path) -> None:
 
 
 def test_a_lack_is_there_once(tmp_path: Path) -> None:
-    """Resume finds it mended."""
+    """A script that a person fixed is read anew on resume."""
     script = "coder: [{lack: the login expired, answer: back again}]"
     with pytest.raises(EnvironmentLacks, match="the login expired"):
         ask(tmp_path, script)
@@ -113,7 +113,7 @@ def test_a_lack_is_there_once(tmp_path: Path) -> None:
 
 
 def test_a_delay_ends_with_a_kill(tmp_path: Path) -> None:
-    """Nobody waits ten minutes for a demo to stop."""
+    """A kill ends a scripted delay at once."""
     cancel = Cancel()
     cancel.request()
     with pytest.raises(AgentFailed, match="was stopped"):

@@ -26,19 +26,19 @@ with AgentSlot(Path(sys.argv[1]), 1, Cancel(), print):
 
 
 def turn(directory: Path, places: int) -> AgentSlot:
-    return AgentSlot(directory, places, Cancel(), _told_nobody)
+    return AgentSlot(directory, places, Cancel(), _unexpected_report)
 
 
-def _told_nobody(fields: Mapping[str, object]) -> None:
-    raise AssertionError(f"nobody had to wait: {fields}")
+def _unexpected_report(fields: Mapping[str, object]) -> None:
+    raise AssertionError(f"no agent had to wait: {fields}")
 
 
 def _ignore(fields: Mapping[str, object]) -> None:
-    """Nobody follows."""
+    """Drop progress: there are no followers."""
 
 
 def test_the_one_who_finds_no_place_says_so_and_can_be_killed(tmp_path: Path) -> None:
-    """Waiting is told, and its end; it ends at once with a kill."""
+    """A wait and its end are reported; a kill ends it at once."""
     told: list[Mapping[str, object]] = []
     cancel = Cancel()
 
@@ -64,8 +64,8 @@ def test_a_place_is_given_back(tmp_path: Path) -> None:
 
 
 def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -> None:
-    """Two stores, two configs: whoever wants two at most does not begin as the third, even if a low
-    place is free.
+    """Two stores, two configs: a process with a limit of two does not start a third agent, even if
+    a low place is free.
     """
     cancel = Cancel()
     cancel.request()
@@ -80,8 +80,8 @@ def test_a_smaller_limit_counts_those_that_a_larger_one_let_in(tmp_path: Path) -
 
 
 def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
-    """Whoever waits for agents does not keep them from working, and goes on when there is a place
-    again.
+    """An agent that waits for others does not keep them from working, and goes on when there is a
+    slot again.
     """
     mine = turn(tmp_path, 1)
     with mine:
@@ -92,7 +92,7 @@ def test_a_lent_place_is_another_s_meanwhile(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
-    """Other processes count, however their work ends; whoever waited goes on."""
+    """Other processes count, however they end; a waiting agent goes on."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
@@ -108,7 +108,7 @@ def test_a_process_that_dies_gives_its_place_back(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) -> None:
-    """A person mends it and resumes: another's directory in the way, a login that ended."""
+    """A person fixes it and resumes: another's directory in the way, a login that ended."""
     (tmp_path / "uncaged").mkdir(mode=0o755)
     with pytest.raises(EnvironmentLacks, match="is not a directory of yours alone"):
         slots_directory({"XDG_RUNTIME_DIR": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""What a model does with its tools stays in the worktree, and what it does wrong is told to it."""
+"""Tools of a model: their effects stay in the worktree, and the model gets their errors."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_long_file_comes_in_parts_that_say_so(tree: Path, use: Use) -> None:
         ("commit", {"message": "m"}, "nothing to commit"),
     ],
 )
-def test_what_cannot_be_done_is_told(
+def test_an_impossible_call_has_an_error_as_its_result(
     tree: Path, use: Use, name: str, arguments: dict[str, Any], words: str
 ) -> None:
     """Nothing hangs, nothing is raised, and the next step is in the words."""
@@ -341,7 +341,7 @@ def test_a_role_that_only_looks_runs_commands_that_only_look(tree: Path) -> None
 
 @pytest.mark.slow
 def test_a_search_finds_lines_and_cannot_hang(tree: Path, use: Use) -> None:
-    """Path, line and text; caches and binary files are left out; a wrong pattern is told, one
+    """Path, line and text; caches and binary files are left out; a wrong pattern is an error, one
     without a match is no failure.
     """
     (tree / "__pycache__").mkdir()

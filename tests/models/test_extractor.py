@@ -90,7 +90,7 @@ def test_an_agent_that_cannot_is_read_by_the_model(make_harness: MakeHarness) ->
 
 
 def test_the_model_does_not_hear_the_agents_secrets(make_harness: MakeHarness) -> None:
-    """It is somebody else's; the agent's answer reaches it as it would stand in the journal."""
+    """The extractor is another service; the agent's answer reaches it as it is in the journal."""
     with serving([says('{"status": "done"}')]) as server:
         harness = make_harness(server, "echo My key is $MINE.")
         shell = harness.config.agents["shell"]

@@ -1,4 +1,4 @@
-"""What stands around a talk: its turns on disk, its settings, and the forms of data that are handed
+"""Parts around the tool loop: conversations on disk, settings, and the forms of data that are sent
 to an endpoint.
 """
 
@@ -198,8 +198,8 @@ def test_a_closed_schema_says_so_at_every_level() -> None:
 
 @pytest.mark.slow
 def test_thoughts_go_back_as_they_came_and_three_places_are_marked_for_the_cache() -> None:
-    """A signed thought stands before the call that it led to; tools, system and the last turn of
-    the user are marked, nothing else.
+    """A signed thought precedes the call that it led to; tools, system and the last turn of the
+    user are marked, nothing else.
     """
     script = [calls(("look", {}), thinking="Let me see."), says("Done.")]
     with (
@@ -230,7 +230,7 @@ def test_thoughts_go_back_as_they_came_and_three_places_are_marked_for_the_cache
 
 @pytest.mark.slow
 def test_only_its_own_maker_gets_the_new_name_of_the_bound() -> None:
-    """Everybody else knows ``max_tokens``; without a setting no bound is sent at all."""
+    """All other servers know ``max_tokens``; without a setting no bound is sent at all."""
     with serving([says("a"), says("b")]) as server:
         with open_loop(server, "openai", maxTokens=99) as run:
             run.loop.answer()

@@ -98,7 +98,7 @@ def test_calls_of_one_turn_are_answered_in_order_in_one_turn(wire: Wire) -> None
         ]
 
 
-def test_a_turn_that_was_cut_off_in_a_call_is_told_so(wire: Wire) -> None:
+def test_a_call_that_was_cut_off_gets_an_error_of_its_own(wire: Wire) -> None:
     """Half of a call is not done; the model hears that its turn was too long."""
     script = [
         calls(("note", {"text": "a"}), ("note", '{"text": "long'), stop="length"),
@@ -130,7 +130,7 @@ def test_a_text_that_was_cut_off_is_continued_where_it_ended(wire: Wire) -> None
 
 
 def test_the_last_turn_has_no_tools_so_that_an_answer_comes(wire: Wire) -> None:
-    """A model that goes on and on is told, in its last turn, to answer; if it does not, the talk
+    """A model that goes on and on gets an instruction to answer in its last turn; else the loop
     fails and names the bound.
     """
     script = [calls(("look", {})), calls(("look", {})), says("Then this.")]
@@ -260,7 +260,7 @@ def test_an_error_in_the_middle_of_a_stream_is_what_its_type_says(wire: Wire) ->
     ],
     ids=["key", "money", "credit", "quota", "access", "model", "model-400"],
 )
-def test_what_a_person_has_to_mend_is_a_lack_of_the_environment(
+def test_what_a_person_has_to_fix_is_a_lack_of_the_environment(
     wire: Wire, turn: Turn, words: str
 ) -> None:
     """The request is not retried; the error has the remedy and not the key."""
@@ -278,7 +278,7 @@ def test_a_server_that_wants_no_key_is_sent_none(wire: Wire) -> None:
         assert not {"authorization", "x-api-key"} & set(server.seen[0].headers)
 
 
-def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
+def test_a_closed_address_is_a_lack_of_the_environment(wire: Wire) -> None:
     """A refused connection names the address and the setting; so does a page that is no model."""
     with serving([]) as server:
         base = server.base_url(wire)
@@ -295,7 +295,7 @@ def test_nobody_at_the_address_is_a_lack(wire: Wire) -> None:
         run.loop.answer()
 
 
-def test_cannot_be_reached_is_said_only_of_what_cannot_be_reached(wire: Wire) -> None:
+def test_only_a_failed_connection_counts_as_unreachable(wire: Wire) -> None:
     """A server that does not speak TLS and a proxy that refuses were reached; the message names
     what to change.
     """

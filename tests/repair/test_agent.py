@@ -186,7 +186,7 @@ def test_a_wrong_setting_is_named(settings: Mapping[str, object], word: str) -> 
 
 
 @pytest.mark.slow
-def test_what_a_person_can_mend_pauses_instead_of_failing(make_repository: Make) -> None:
+def test_what_a_person_can_fix_pauses_instead_of_failing(make_repository: Make) -> None:
     """A test command that cannot be read, no repository: the thread can be resumed afterwards."""
     made = make_repository({"a.py": ""})
     with pytest.raises(EnvironmentLacks, match="cannot be read"):

@@ -64,7 +64,7 @@ kind, `greeting` outside of functions.
 
 @pytest.mark.parametrize("name", EXACT)
 def test_programs_are_repaired(make_repository: Make, programs: Programs, name: str) -> None:
-    """A one-line bug is found and mended: the file means what it should, nothing else is
+    """A one-line bug is found and repaired: the file means what it should, nothing else is
     changed.
     """
     program = programs[name]
@@ -85,7 +85,7 @@ def test_both_sandboxes_serve(make_repository: Make, programs: Programs, sandbox
     assert made.play("coder", sandbox=sandbox).meta["status"] == "all-done"
 
 
-def test_phase_by_phase_several_bugs_are_mended(make_repository: Make) -> None:
+def test_phase_by_phase_several_bugs_are_repaired(make_repository: Make) -> None:
     """Independent bugs: one answer for each phase, the last one says that all is done."""
     code = "def twice(x):\n    return x + 2\n\n\ndef bigger(a, b):\n    return a if a < b else b\n"
     tests = (
@@ -117,7 +117,7 @@ def test_a_plan_of_somebody_else_is_carried_out_in_one_go(make_repository: Make)
     assert (meta["status"], meta["completedPhases"]) == ("all-done", ["one", "two"])
 
 
-def test_what_cannot_be_repaired_is_said_and_left_alone(make_repository: Make) -> None:
+def test_an_unrepairable_program_is_reported_and_left_unchanged(make_repository: Make) -> None:
     """`stuck` says how many candidates were tried in how much time, and the worktree is as
     before.
     """

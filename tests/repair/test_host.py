@@ -28,7 +28,7 @@ Open = Callable[[Mapping[str, str]], Host]
 
 
 def silent(message: str, *, candidates: int | None = None, file: str | None = None) -> None:
-    """Nobody follows."""
+    """Drop progress: there are no followers."""
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

@@ -54,7 +54,7 @@ def test_a_named_interpreter_that_is_not_there_is_an_error(tmp_path: Path) -> No
         choose_interpreter(tmp_path, tmp_path, {}, tmp_path / "no/bin/python")
 
 
-def test_a_version_that_is_too_old_is_said(tmp_path: Path) -> None:
+def test_a_version_that_is_too_old_is_an_error(tmp_path: Path) -> None:
     """The repository's own environment decides: no other one takes its place."""
     old = tmp_path / "old"
     old.write_text("#!/bin/sh\necho '[3, 6, 1]'\n")

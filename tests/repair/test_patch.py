@@ -164,11 +164,11 @@ def test_a_function_that_ran_on_import_is_refused(module: ModuleType) -> None:
     )
 
 
-def test_a_change_without_meaning_is_told(module: ModuleType) -> None:
+def test_a_change_without_effect_is_reported(module: ModuleType) -> None:
     assert patched(module, "x + x", "(x + x)") == "same"
 
 
-def test_a_file_that_nobody_imported_needs_no_patch(module: ModuleType) -> None:
+def test_a_file_that_was_not_imported_needs_no_patch(module: ModuleType) -> None:
     assert functions(module).patch("other.py", b"x = 1\n", b"x = 2\n") == "patched"
 
 

@@ -15,7 +15,7 @@ from uncaged_repair.paths import is_test_path, sources
         ("conftest.py", True), ("pkg/testing.py", False), ("pkg/contest.py", False), ("latest/mod.py", False), ("tests.py", True),
     ],
 )  # fmt: skip
-def test_tests_are_told_by_their_names(path: str, test: bool) -> None:
+def test_tests_are_recognised_by_their_names(path: str, test: bool) -> None:
     assert is_test_path(path) is test
 
 

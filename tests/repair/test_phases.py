@@ -50,7 +50,7 @@ def test_steps_without_data_do_no_harm() -> None:
 
 
 def test_a_phase_speaks_of_its_tests_and_not_of_longer_names() -> None:
-    """A test's name counts where it stands alone: not as the beginning of another one, nor inside a
+    """A test's name counts as a whole word: not as the beginning of another one, nor inside a
     path.
     """
     phase = Phase(name="p", text=acceptance_of(["t.py::test_a", "t.py::test_b[1, 2]"]), ours=True)

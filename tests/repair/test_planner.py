@@ -97,7 +97,7 @@ def test_no_tests_at_all(make_repository: Make) -> None:
     assert reason(make_repository({"code_of.py": CODE})).startswith("no tests found")
 
 
-def test_a_syntax_error_is_told_from_a_missing_package(make_repository: Make) -> None:
+def test_a_syntax_error_differs_from_a_missing_package(make_repository: Make) -> None:
     broken = reason(make_repository({"code_of.py": "def twice(x:\n", "test_code.py": TESTS}))
     assert "does not parse" in broken
     missing = reason(
@@ -108,7 +108,7 @@ def test_a_syntax_error_is_told_from_a_missing_package(make_repository: Make) ->
     assert ".venv" in missing
 
 
-def test_a_module_that_hangs_on_import_is_told(
+def test_a_module_that_hangs_on_import_is_reported(
     make_repository: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("uncaged_repair.harness.COLLECT_S", 1.0)

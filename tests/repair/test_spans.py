@@ -102,6 +102,6 @@ def test_indentation_and_line_ends_are_those_of_the_file() -> None:
     assert (source.indent(statement.body[0]), source.newline) == ("\t", "\r\n")
 
 
-def test_text_that_parses_is_told_from_text_that_does_not() -> None:
+def test_text_that_parses_differs_from_text_that_does_not() -> None:
     assert parses("ä = 1\n".encode())
     assert not parses(b"x = = 1\n")

@@ -76,7 +76,7 @@ def test_each_start_begins_anew(place: Path) -> None:
     assert lines.report() == first
 
 
-def test_only_lines_that_matter_are_told(place: Path) -> None:
+def test_only_lines_of_interest_are_reported(place: Path) -> None:
     lines = LineTracer(
         {str(place): "walking.py"}, False, {"walking.py": [12, 16, 17], "other.py": [1]}
     )

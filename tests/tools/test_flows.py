@@ -1,4 +1,4 @@
-"""Flows as tools: their names, what a model is told, and what a call comes to."""
+"""Flows as tools: their names, their descriptions, and the results of calls."""
 
 from __future__ import annotations
 

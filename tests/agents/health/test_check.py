@@ -1,5 +1,5 @@
 """Trying agents of every kind, good and bad, against a real model server, the test agent of the
-protocol and stand-ins for programs.
+protocol and fake programs.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ BAD: dict[str, tuple[Turn, str, str, str]] = {
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where trials make their directories, so that nobody else's are taken for them."""
+    """Return a directory of their own for the checks' temporary files."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -92,7 +92,7 @@ def proving(tmp_path: Path) -> Proving:
 
 
 def nothing_left(proving: Proving) -> bool:
-    """No process of the trial runs, and no directory of it is there."""
+    """No process of the check runs, and its directory is gone."""
     return list(marked(proving.thread)) == [] and list(Path(tempfile.gettempdir()).iterdir()) == []
 
 
@@ -156,8 +156,8 @@ def test_a_model_that_does_not_answer_is_left_in_time(proving: Proving, wire: Wi
 
 
 def test_a_budget_for_thinking_is_left_as_it_is(proving: Proving) -> None:
-    """Options stand as the person wrote them; fewer tokens than they need would be an error that no
-    turn has.
+    """Options are sent as the person wrote them; fewer tokens than they need would be an error that
+    no turn has.
     """
     with serving([says("ready")]) as server:
         proving.find(
@@ -170,7 +170,7 @@ def test_a_budget_for_thinking_is_left_as_it_is(proving: Proving) -> None:
     assert (server.asked[0]["max_tokens"], server.asked[0]["budget"]) == (9000, 4000)
 
 
-def test_nobody_at_the_address_and_no_key(proving: Proving) -> None:
+def test_a_closed_address_and_a_missing_key_are_problems(proving: Proving) -> None:
     """Neither needs a request that costs."""
     gone = proving.find("openai", baseUrl="http://127.0.0.1:9/v1", model="tiny")
     assert "http://127.0.0.1:9/v1 cannot be reached (" in gone.text
@@ -191,7 +191,7 @@ def test_nobody_at_the_address_and_no_key(proving: Proving) -> None:
 
 @pytest.mark.slow
 def test_an_agent_of_the_protocol_opens_a_session_and_is_not_asked(proving: Proving) -> None:
-    """Its name and version are told; it ends, and so does its directory."""
+    """The check has the agent's name and version; its process and directory are gone."""
     found = proving.acp("say:never")
     assert found.text.endswith("(test-agent 7) opened a session")
     assert (found.level, found.asked, dict(found.usage)) == ("ok", False, {})
@@ -201,7 +201,7 @@ def test_an_agent_of_the_protocol_opens_a_session_and_is_not_asked(proving: Prov
 
 
 @pytest.mark.slow
-def test_the_model_of_a_session_is_told(proving: Proving) -> None:
+def test_the_check_has_the_model_of_a_session(proving: Proving) -> None:
     """Where an agent lets people choose one."""
     assert proving.acp("model:clever-2").model == "clever-2"
 
@@ -248,7 +248,9 @@ def test_an_agent_of_the_protocol_that_cannot_begin(
 
 @pytest.mark.slow
 def test_an_agent_is_asked_where_only_an_answer_tells(proving: Proving) -> None:
-    """Claude Code's adapter opens sessions for everybody; nobody logged in shows at the prompt."""
+    """Claude Code's adapter opens sessions without a login; only a prompt shows that it is
+    missing.
+    """
     proving.program("claude-agent-acp", f"exec python {ACP} unlocked")
     locked = proving.find("acp", row="claude-acp")
     assert (locked.level, "is not logged in" in locked.text) == ("problem", True)
@@ -264,7 +266,7 @@ def test_an_agent_is_asked_where_only_an_answer_tells(proving: Proving) -> None:
 
 @pytest.mark.slow
 def test_a_program_has_one_turn_in_an_empty_directory(proving: Proving) -> None:
-    """Without rights to anything; its own figures are told."""
+    """The program gets no rights; the check has its own figures."""
     found = proving.find("program", row="claude")
     assert shown(found) == {
         "level": "ok",
@@ -373,7 +375,7 @@ def _spoilt(proving: Proving, script: Path) -> Any:
 
 
 def test_settings_that_are_wrong_are_named(proving: Proving) -> None:
-    """The place to mend is the remedy; a secret that stands there is not shown."""
+    """The remedy is the place to fix; a secret there is not shown."""
     found = proving.find("command", argv=["true"], timeoutSeconds="secret:K")
     assert "needs timeoutSeconds in seconds above 0, not 'secret:K'" in found.text
     assert found.remedy == "fix agents.mine in config.yaml"

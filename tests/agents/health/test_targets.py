@@ -1,4 +1,4 @@
-"""Who is tried: whoever would be asked on this machine, each once, and nobody else."""
+"""Targets of health checks: the agents that could be asked on this machine, each once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(proving: Proving, config: Config) -> list[tuple[str, str]]:
 
 
 def test_everybody_who_is_defined_or_named_is_tried(proving: Proving) -> None:
-    """With the place to mend; a name that stands in several places counts once."""
+    """The place to fix is named; a name in several places counts once."""
     config = Config(
         agents={"mine": SHELL},
         agent="mine",
@@ -82,12 +82,12 @@ def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
     assert not (proving.root / "calls").exists()
 
 
-def test_the_default_is_tried_where_nobody_chose_one(proving: Proving) -> None:
+def test_the_default_is_checked_if_no_agent_is_chosen(proving: Proving) -> None:
     """As a run would choose it: here by the program that was agreed to."""
     assert [name for name, _where in names(proving, Config(consent=("codex",)))] == ["codex"]
 
 
-def test_a_name_that_stands_for_nobody_is_a_problem_of_its_own(proving: Proving) -> None:
+def test_a_name_without_an_agent_is_a_problem_of_its_own(proving: Proving) -> None:
     """The others are tried all the same."""
     found = proving.all(Config(agents={"mine": SHELL}, agent="mine", roles={"coder": "mien"}))
     assert [(one.name, finding.level) for one, finding in found] == [

@@ -1,4 +1,4 @@
-"""Asking an agent until its answer can be used."""
+"""Dialogue with an agent until its answer is usable."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_repaired_answer_takes_two_calls(tmp_path: Path) -> None:
 
 
 def test_the_record_comes_before_the_question(tmp_path: Path) -> None:
-    """A crash while the agent mends its answer leaves the answer in the journal."""
+    """A crash while the agent corrects its answer leaves the answer in the journal."""
     order: list[str] = []
 
     class Noting(Listed):
@@ -128,7 +128,7 @@ def test_followers_hear_what_a_step_used_up_in_all(tmp_path: Path) -> None:
     assert told[-1] == {"usage": {"tokens": 7}}
 
 
-def test_nobody_is_asked_again_after_a_kill(tmp_path: Path) -> None:
+def test_no_correction_is_requested_after_a_kill(tmp_path: Path) -> None:
     """The agent was stopped in the middle of its answer."""
     cancel = Cancel()
     cancel.request()

@@ -91,7 +91,7 @@ def test_included_changes_become_the_base(tmp_path: Path) -> None:
 
 
 def test_the_base_of_changes_follows_from_them_alone(tmp_path: Path) -> None:
-    """Same tree, same time: same commit, whoever the person is."""
+    """Same tree, same time: same commit, for any person."""
     repository = make_repository(tmp_path / "r")
     write(repository, {"new": "n"})
     assert (
@@ -132,7 +132,7 @@ def test_a_missing_git_is_a_lack_of_the_machine(tmp_path: Path) -> None:
 
 
 def test_submodules_are_refused_by_name(tmp_path: Path) -> None:
-    """A worktree would leave them empty, and nobody would know why the tests fail."""
+    """A worktree leaves submodules empty, and tests would fail without a visible cause."""
     inner, repository = make_repository(tmp_path / "inner"), make_repository(tmp_path / "r")
     git(
         repository,
@@ -150,7 +150,7 @@ def test_submodules_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_unmerged_files_are_refused_even_with_their_changes(tmp_path: Path) -> None:
-    """A base with conflict markers in it helps nobody."""
+    """A base with conflict markers is of no use."""
     repository = make_repository(tmp_path / "r", {"a": "1\n"})
     git(repository, "checkout", "--quiet", "-b", "side")
     write(repository, {"a": "2\n"})

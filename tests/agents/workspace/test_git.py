@@ -58,14 +58,14 @@ def test_a_lock_of_another_git_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_without_git_or_directory_the_message_says_which(tmp_path: Path) -> None:
-    """Both look alike to the system (no such file), but a person mends them differently."""
+    """Both look alike to the system (no such file), but a person fixes them differently."""
     with pytest.raises(WorkspaceError, match="no git on PATH"):
         Git(directory=tmp_path, environment={"PATH": str(tmp_path)}).run("status")
     with pytest.raises(WorkspaceError, match="gone is gone"):
         Git(directory=tmp_path / "gone", environment=os.environ).run("status")
 
 
-def test_an_error_of_the_disk_is_one_that_a_person_can_mend(tmp_path: Path) -> None:
+def test_an_error_of_the_disk_is_one_that_a_person_can_fix(tmp_path: Path) -> None:
     """A full disk pauses the thread; it is no bug of the engine."""
     with (
         pytest.raises(WorkspaceError, match=r"missing: No such file or directory; correct that"),

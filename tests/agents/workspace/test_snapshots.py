@@ -212,8 +212,8 @@ def test_a_torn_private_index_does_not_stop_a_snapshot(tmp_path: Path, opened: O
 def test_bytes_come_back_whatever_the_repository_converts(
     tmp_path: Path, opened: Open, attribute: str
 ) -> None:
-    """Line ends, filters, idents and encodings: a snapshot holds what stands on the disk, and git
-    still sees no change in it.
+    """Line ends, filters, idents and encodings: a snapshot holds the bytes on disk, and git still
+    sees no change in it.
     """
     repository = make_repository(tmp_path / "r", {"plain": "x"})
     git(repository, "config", "filter.shout.smudge", "tr a-z A-Z")
@@ -336,7 +336,7 @@ def test_a_repository_that_an_agent_made_inside_is_left_alone(
     assert workspace.snapshot(2, commit, now_ms=5000)
 
 
-def test_restore_mends_a_worktree_whose_pointer_an_agent_broke(
+def test_restore_repairs_a_worktree_whose_pointer_an_agent_broke(
     tmp_path: Path, opened: Open
 ) -> None:
     """``.git`` replaced by a repository of the agent's own: the worktree belongs to the person's

@@ -113,7 +113,7 @@ def test_a_change_in_the_instant_of_the_commit_is_included(store: Store, tmp_pat
 
 
 def test_included_changes_are_the_beginning(store: Store, tmp_path: Path) -> None:
-    """The worktree has them committed, so that what an agent does stands apart from them."""
+    """The worktree has them committed, so that an agent's changes are separate from them."""
     repository = make_repository(tmp_path / "r", {"a": "1"})
     write(repository, {"a": "2", "new": "n"})
     workspace = workspace_of(start_of(repository, include_changes=True), store)
@@ -161,7 +161,7 @@ def test_a_fork_starts_from_the_step_it_was_cut_at(store: Store, tmp_path: Path)
 
 
 def test_a_lost_worktree_is_made_anew_from_the_last_snapshot(store: Store, tmp_path: Path) -> None:
-    """Somebody tidied up; the thread goes on with the files of its last finished step."""
+    """After a cleanup by hand the thread goes on with the files of its last finished step."""
     workspace = workspace_of(start_of(make_repository(tmp_path / "r")), store)
     workspace.ensure(None, now_ms=2000)
     write(workspace.tree, {"new": "n"})
@@ -176,7 +176,7 @@ def test_a_lost_worktree_is_made_anew_from_the_last_snapshot(store: Store, tmp_p
 
 
 def test_a_worktree_that_a_crash_left_half_made_is_made_anew(store: Store, tmp_path: Path) -> None:
-    """The mark that it stands is written last."""
+    """The record that a worktree is complete is written last."""
     workspace = workspace_of(start_of(make_repository(tmp_path / "r")), store)
     workspace.ensure(None, now_ms=2000)
     (workspace.scratch / "worktree.json").unlink()
@@ -224,7 +224,7 @@ def test_two_threads_in_one_repository_do_not_disturb_each_other(
 
 
 def test_a_branch_that_the_person_checked_out_is_not_moved(store: Store, tmp_path: Path) -> None:
-    """Resetting a branch under somebody's checkout would show all their files as changed."""
+    """Resetting a branch under a person's checkout would show all their files as changed."""
     repository = make_repository(tmp_path / "r")
     workspace = workspace_of(start_of(repository), store)
     git(repository, "checkout", "--quiet", "-b", workspace.branch)
@@ -275,7 +275,7 @@ def test_removal_leaves_nothing_of_a_thread_that_committed_nothing(
 def test_removal_keeps_a_branch_with_commits_until_they_are_merged(
     store: Store, tmp_path: Path
 ) -> None:
-    """Work that nobody has anywhere else is not thrown away; merged work is."""
+    """Work that exists nowhere else is kept; merged work is removed."""
     repository = make_repository(tmp_path / "r")
     workspace = workspace_of(start_of(repository), store)
     workspace.ensure(None, now_ms=2000)

@@ -86,7 +86,7 @@ def test_the_block_is_taken_out_of_the_answer(text: str, content: str) -> None:
         (f"```text\n{DONE}", "there is no fenced json block"),
     ],
 )
-def test_what_cannot_be_used_is_said_in_words(text: str, words: str) -> None:
+def test_an_unusable_answer_has_a_problem_in_words(text: str, words: str) -> None:
     """An agent gets to read this: what is wrong, and where."""
     assert words in problem(text)
 
@@ -102,7 +102,7 @@ def test_the_last_block_counts_even_when_an_earlier_one_fits() -> None:
 
 
 def test_two_different_blocks_that_fit_are_no_answer() -> None:
-    """Nobody can know which one was meant."""
+    """Of two different blocks neither can be preferred."""
     assert (
         problem(f"{DONE}\n{STUCK}")
         == "2 fenced json blocks fit and differ; give exactly one, at the end"
@@ -121,9 +121,7 @@ def test_two_different_blocks_that_fit_are_no_answer() -> None:
     ids=["comment", "tildes", "indented", "returns", "folded"],
 )
 def test_a_second_block_cannot_hide(hidden: str) -> None:
-    """Before or after the one that everybody sees, a block that fits and differs makes the answer
-    unusable.
-    """
+    """Before or after the visible one, a block that fits and differs makes the answer unusable."""
     for text in (f"{hidden}\n{DONE}", f"{DONE}\n{hidden}"):
         assert problem(text) == "2 fenced json blocks fit and differ; give exactly one, at the end"
 
@@ -172,7 +170,7 @@ def test_errors_have_dotted_paths_and_an_end() -> None:
     ],
 )
 def test_of_several_forms_the_one_that_was_meant_is_explained(data: object, words: str) -> None:
-    """ "Is not valid under any of the given schemas" helps nobody."""
+    """ "Is not valid under any of the given schemas" is of no use."""
     assert problem(json.dumps(data), REVIEW) == words
 
 

@@ -54,7 +54,7 @@ def test_fields_are_listed_with_type_need_and_description() -> None:
     ]
 
 
-def test_alternative_forms_are_told_apart() -> None:
+def test_alternative_forms_are_numbered() -> None:
     """An answer takes one of them, and each has its own fields."""
     schema = {
         "oneOf": [
@@ -102,7 +102,7 @@ def test_what_words_cover_is_not_repeated() -> None:
 
 
 def test_a_schema_that_refers_to_itself_has_an_end() -> None:
-    """A tree of phases is told to a certain depth."""
+    """A tree of phases is described to a certain depth."""
     schema = {
         "$defs": {"n": {"properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}},
         "$ref": "#/$defs/n",
@@ -117,7 +117,7 @@ def test_a_schema_that_refers_to_itself_has_an_end() -> None:
 
 @pytest.mark.slow
 def test_a_schema_that_unfolds_without_end_is_cut() -> None:
-    """A few lines of references may stand for millions of fields; the prompt stays small and holds
+    """A few lines of references may unfold to millions of fields; the prompt stays small and holds
     the schema itself.
     """
     names = [f"n{number}" for number in range(40)]

@@ -1,4 +1,4 @@
-"""What an agent is told of earlier steps."""
+"""History of earlier steps in an agent's prompt."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_later_visit_sees_what_is_new_and_the_data_of_the_rest() -> None:
     assert '- step 1, planner: {"phases": ["one"]}' in text
 
 
-def test_no_history_and_nothing_new_are_said() -> None:
+def test_an_empty_history_and_nothing_new_have_a_sentence() -> None:
     """Silence would leave an agent guessing whether something is missing."""
     assert "yours is the first step" in history_text([], "coder", 10_000)
     assert "Nothing is new since then." in history_text(STEPS[:2], "coder", 10_000)

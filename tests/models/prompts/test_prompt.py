@@ -42,9 +42,7 @@ def prompt(**more: Any) -> str:
     ],
     ids=["all", "not the tools", "some tools", "none"],
 )
-def test_the_tools_of_the_policy_are_told_to_whoever_answers(
-    rights: Rights, said: str | None
-) -> None:
+def test_the_prompt_names_the_tools_of_the_policy(rights: Rights, said: str | None) -> None:
     """Some cannot be held to them, and none can be without being told."""
     text = prompt(rights=rights)
     assert ("# What you may do here" in text) is (said is not None)

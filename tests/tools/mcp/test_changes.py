@@ -51,7 +51,7 @@ async def heard_by_listening(client: Client, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_who_listens_is_told(filled: Engine, transport: str) -> None:
+def test_a_subscribed_client_is_notified(filled: Engine, transport: str) -> None:
     """Over both transports."""
 
     async def talk(target: StdioServerParameters | str) -> None:
@@ -72,7 +72,7 @@ def test_who_listens_is_told(filled: Engine, transport: str) -> None:
             anyio.run(talk, url)
 
 
-def test_an_older_client_is_told_without_asking(filled: Engine) -> None:
+def test_an_older_client_is_notified_without_a_subscription(filled: Engine) -> None:
     """Its handshake says so beforehand."""
 
     async def talk() -> None:

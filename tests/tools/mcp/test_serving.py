@@ -1,4 +1,4 @@
-"""Who may reach the server, and what clients have to be told to find it."""
+"""Access to the MCP server, and the configuration with which clients find it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_only_who_has_the_token_calls_tools_over_http(filled: Engine, http_url: 
     assert ask(http_url, Authorization=token, Origin="null") == 403
 
 
-def test_a_port_that_is_taken_is_told(engine: Engine) -> None:
+def test_a_port_in_use_is_an_error(engine: Engine) -> None:
     """Before anything is served."""
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
