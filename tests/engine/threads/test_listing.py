@@ -419,7 +419,7 @@ def test_a_lying_row_changes_a_list_and_nothing_else(engine: Engine) -> None:
         "INSERT INTO taken_up VALUES ('C9NMV6V2TQT81', '01KQXKW0000000000000000000', 1)",
         "UPDATE log SET place = -5",
         "UPDATE log SET place = 1000000",
-        "UPDATE log SET follower = x'00'",
+        "UPDATE log SET witness = x'00'",
         "DELETE FROM log",
         "INSERT INTO threads (hash, thread) VALUES ('', 'ZZZ; rm -rf /')",
     ],
