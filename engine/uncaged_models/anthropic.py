@@ -82,9 +82,9 @@ class AnthropicClient:
         except anthropic.APIStatusError as exc:
             raise self._refused(exc) from None  # its chain holds the request with the key
         except anthropic.APIConnectionError as exc:
-            raise self._endpoint.lost(exc.__cause__ or exc) from None
+            raise self._endpoint.network_error(exc.__cause__ or exc) from None
         except (WebProblem, RequestCancelled, httpx2.HTTPError, httpx2.StreamError) as exc:
-            raise self._endpoint.lost(exc, draft.usage) from None
+            raise self._endpoint.network_error(exc, draft.usage) from None
         except (ValueError, LookupError, TypeError, AttributeError) as exc:
             raise ReplyBroken(
                 f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage

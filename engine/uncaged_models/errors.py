@@ -112,7 +112,7 @@ class Endpoint:
                 remedy=f"fix baseUrl in {self.config}",
             )
 
-    def lost(self, error: BaseException, usage: Usage | None = None) -> Exception:
+    def network_error(self, error: BaseException, usage: Usage | None = None) -> Exception:
         """Return the error for a request that failed on the network. usage: until then."""
         match error:
             case ProxyRefused():

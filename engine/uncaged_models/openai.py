@@ -55,7 +55,7 @@ class OpenAIClient:
                         break
                     self._take(draft, event.data, on_piece)
         except (WebProblem, RequestCancelled, httpx2.HTTPError, httpx2.StreamError) as exc:
-            raise self._endpoint.lost(exc, draft.usage) from None
+            raise self._endpoint.network_error(exc, draft.usage) from None
         except (LookupError, TypeError, AttributeError) as exc:
             raise ReplyBroken(
                 f"{self._endpoint.url} sent something that is no answer: {exc}", usage=draft.usage

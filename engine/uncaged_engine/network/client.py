@@ -21,7 +21,7 @@ CONNECTIONS = 4
 IDLE_S = 4.0
 """Shorter than servers usually keep an idle connection, so that this side closes it first."""
 
-LOST = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
+NETWORK_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
 
 
 class HttpClient:
@@ -48,7 +48,7 @@ class HttpClient:
             return self._pool.handle_request(request)
         except httpcore2.ProxyError as exc:
             raise ProxyRefused(authority(request), str(exc)) from exc
-        except LOST as exc:
+        except NETWORK_ERRORS as exc:
             problem = NoReply if self.session.has_connected else StaleConnection
             raise problem(authority(request), str(exc)) from exc
 
@@ -56,7 +56,7 @@ class HttpClient:
         """Yield the body of the reply to *request*; raises `BrokenReply` if it breaks off."""
         try:
             yield from response.iter_stream()
-        except LOST as exc:
+        except NETWORK_ERRORS as exc:
             raise BrokenReply(authority(request), str(exc)) from exc
 
     def close(self) -> None:
