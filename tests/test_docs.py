@@ -131,6 +131,29 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [target for target in targets if not (path.parent / target).exists()] == []
 
 
+def test_an_anchor_in_a_link_names_a_heading() -> None:
+    """A link to a section of a page leads to a heading of that page."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
+    links = [
+        (page, (page.parent / target).resolve() if target else page, anchor)
+        for page in pages
+        for target, anchor in re.findall(
+            r"\]\((?!https?:)([^)#\s]*)#([^)]+)\)", page.read_text("utf-8")
+        )
+    ]
+    assert [link for link in links if link[2] not in anchors(link[1])] == []
+    assert len(links) > 10
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {
+        re.sub(r"[^a-z0-9 _-]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in headings
+    }
+
+
 def test_a_test_that_a_page_names_exists() -> None:
     """A promise in the docs is tied to a test that is there, by its file or its name."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "AGENTS.md", *DOCS.rglob("*.md")]
