@@ -117,7 +117,7 @@ def read_script(data: bytes, file: Path, name: str | None) -> RecipeFlow:
 
     if len(data) > MAX_SCRIPT_BYTES:
         raise UsageError(
-            f"{str(file)!r} has {len(data):,} bytes; a script may have at most {MAX_SCRIPT_BYTES:,}"
+            f"{str(file)!r} has {len(data):,} bytes; a script has at most {MAX_SCRIPT_BYTES:,}"
         )
     text = decode_text(data, file)
     with in_file(file):
