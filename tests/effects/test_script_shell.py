@@ -63,3 +63,13 @@ def test_bin_sh_is_the_declared_shell(perform: Perform, mechanism: str) -> None:
         True,
         "bash\n" if mechanism == "bubblewrap" else found["stdout"],
     ), found
+
+
+@pytest.mark.parametrize("directory", ["/usr", "/usr/bin"])
+def test_a_granted_directory_keeps_its_own_shell(perform: Perform, directory: str) -> None:
+    """A script that may read the directory of ``/bin/sh`` starts, and ``system()`` finds the
+    machine's shell there.
+    """
+    body = f"perl -e 'exit system(q(ls {directory} | wc -l >/dev/null && echo hello)) >> 8'"
+    found = told(perform(body, {"read": [directory], "executables": ["ls", "perl", "wc"]}))
+    assert (found["success"], found["stdout"]) == (True, "hello\n"), found

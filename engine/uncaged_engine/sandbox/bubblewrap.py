@@ -200,9 +200,19 @@ def _file_system(view: ScriptView, places: Mapping[str, str]) -> list[str]:
         if places[str(path)] == "--tmpfs"
         for word in ("--remount-ro", str(path))
     ]
-    if view.shell is not None:
+    if view.shell is not None and not _is_mounted(view.shell[0], places):
         options += ["--symlink", str(view.shell[1]), str(view.shell[0])]
     return options
+
+
+def _is_mounted(place: Path, places: Mapping[str, str]) -> bool:
+    """Return whether a directory of the machine is mounted around *place*: it cannot be made there,
+    since the machine's own is there.
+    """
+    from .bounds import ancestors
+
+    around = (places[directory] for directory in (*ancestors(place), "/") if directory in places)
+    return next(around, "--tmpfs") != "--tmpfs"
 
 
 def _cover(directory: str, places: Collection[str]) -> list[str]:

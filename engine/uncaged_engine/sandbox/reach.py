@@ -70,7 +70,10 @@ def execute_landlock(view: ScriptView, *, abi: int) -> dict[str, object]:
     not those beside them.
     """
     # there programs have loaders of their own
-    rules = [(str(path), EXECUTE) for path in (*view.execute, Path("/nix/store"))]
+    paths = [*view.execute, Path("/nix/store")]
+    if view.shell is not None:  # the declared one, or the machine's own in a granted directory
+        paths.append(view.shell[0])
+    rules = [(str(path), EXECUTE) for path in paths]
     return {"abi": abi, "rules": rules, "files": EXECUTE, "network": 0, "scopes": 0}
 
 
