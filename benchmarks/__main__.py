@@ -9,6 +9,7 @@ import platform
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,14 +42,21 @@ FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in mod
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return 0 even if a target was missed: a table is not a test."""
+    """Return 0 even if a target was missed: a table is not a test; 1 if a figure could not be
+    measured.
+    """
     options = _options(arguments)
     bench = Bench(disk=options.directory, memory=SHARED_MEMORY, quick=options.quick)
     begin = time.monotonic()
     rows: list[Row] = []
+    failed: list[str] = []
     for name in options.figures or FIGURES:
         sys.stderr.write(f"{name} …\n")
-        rows += FIGURES[name].measure(bench)
+        try:
+            rows += FIGURES[name].measure(bench)
+        except Exception:  # the figures of the others took minutes
+            traceback.print_exc()
+            failed.append(name)
     if options.json:
         sys.stdout.write(
             json.dumps(
@@ -61,7 +69,9 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(
             f"{_machine(bench)}\n\n{render(rows)}\n\n{_legend(bench.quick, time.monotonic() - begin)}\n"
         )
-    return 0
+    if failed:
+        sys.stderr.write(f"error: not measured: {', '.join(failed)}\n")
+    return 1 if failed else 0
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
