@@ -126,5 +126,7 @@ def test_the_harness_sees_a_silent_repetition(
     assert marks(engine, placed.thread) == [1, 2]
     suffer(engine, placed, tmp_path / "log", None, "no-attempt-line")
     assert engine.thread(placed.thread).summary.status == "completed"
-    with pytest.raises(AssertionError, match="effect 2 was performed 2 times, and 0 lines say so"):
+    with pytest.raises(
+        AssertionError, match="effect 2 was performed 2 times, with 0 attempt lines"
+    ):
         check_the_recovery(engine, placed, RESULT)

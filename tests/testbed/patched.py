@@ -19,7 +19,8 @@ from typing import Any
 
 from uncaged_bundles.storage import registry, store
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_effects import null, script
+from uncaged_effects import null
+from uncaged_effects.scripting import run
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.journal import file, lock
@@ -155,7 +156,8 @@ def broken_scratch(step: str, code: int) -> Callable[[], None]:
             )
             return private
 
-        setattr(script, "private_directory", broken)  # noqa: B010 - a name that the module imports
+        assert run.private_directory is make  # type: ignore[attr-defined]
+        run.private_directory = broken  # type: ignore[attr-defined]
 
     return patch
 
