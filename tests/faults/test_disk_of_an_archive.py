@@ -4,14 +4,17 @@ a fault at each kind of them.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from testbed.bundles import COUNT, Placed, granted, place_script, script_of
 from testbed.foreground import environment
 from testbed.straced import FAULTS, Fault, calls_of, injection, points, strace
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import archive, lock
 from uncaged_engine.threads.housekeeping import archive_threads, prune
@@ -88,6 +91,31 @@ def test_a_batch_is_brought_to_disk_by_two_flushes(
         "unlink": count,
         "write": count,
     }
+
+
+@pytest.fixture
+def layered(tmp_path: Path) -> Iterator[Engine]:
+    """A store on an overlay, as in a container."""
+    names = ("lower", "upper", "work", "merged")
+    lower, upper, work, merged = (tmp_path / name for name in names)
+    for directory in (lower, upper, work, merged):
+        directory.mkdir()
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    words = ["mount", "-t", "overlay", "-o", options, "overlay", str(merged)]
+    if os.geteuid() or subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("only root, and not in every container, can mount an overlay")
+    try:
+        yield Engine(Store.open(merged / "store"))
+    finally:
+        subprocess.run(["umount", "--lazy", str(merged)], check=True)
+
+
+def test_a_batch_on_an_overlay_is_flushed_file_by_file(layered: Engine, tmp_path: Path) -> None:
+    """The flush of a whole overlay reports no failed write of the file system below it, so each
+    archive is flushed by itself before its journal is removed.
+    """
+    found = counts(layered, "archive", THREADS, tmp_path / "log")
+    assert (found["syncfs"], found["fsync"]) == (0, THREADS + 1)
 
 
 @pytest.mark.parametrize("count", [THREADS, 3 * THREADS])
