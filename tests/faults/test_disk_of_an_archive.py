@@ -17,7 +17,7 @@ from testbed.straced import FAULTS, Fault, calls_of, injection, points, strace
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import archive, lock
-from uncaged_engine.threads.housekeeping import archive_threads, prune
+from uncaged_engine.threads.housekeeping import BATCH, archive_threads, prune
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
 
@@ -116,6 +116,21 @@ def test_a_batch_on_an_overlay_is_flushed_file_by_file(layered: Engine, tmp_path
     """
     found = counts(layered, "archive", THREADS, tmp_path / "log")
     assert (found["syncfs"], found["fsync"]) == (0, THREADS + 1)
+
+
+def test_a_batch_fits_the_smallest_usual_limit_of_open_files(engine: Engine) -> None:
+    """A process that may open 256 files archives more threads than one batch has."""
+    count = len(ended(engine, BATCH + 1))
+    command = ["prlimit", "--nofile=256", sys.executable, "-m", "testbed.store_actions"]
+    done = subprocess.run(
+        [*command, str(engine.store.root), "archive"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr) == (f"done {count}\n", "")
 
 
 @pytest.mark.parametrize("count", [THREADS, 3 * THREADS])

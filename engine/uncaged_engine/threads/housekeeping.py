@@ -36,8 +36,10 @@ by name.
 
 ARCHIVABLE = ENDED | {"limit"}
 
-BATCH = 128
-"""Number of journals that are packed with two flushes; their locks are held meanwhile."""
+BATCH = 96
+"""Number of journals that are packed with two flushes. Each has two open files meanwhile, and some
+systems allow a process 256.
+"""
 
 YOUNG_BLOB_S = 3600
 """A blob is written before the line that names it: a young one may belong to a line that is being
