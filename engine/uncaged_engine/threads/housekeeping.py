@@ -85,7 +85,8 @@ def archive_threads(
     if older_than_ms is None:
         places = [
             _Ended(bundle, thread, path)
-            for bundle, thread, path in engine.store.locate_threads(threads)
+            # once each: the second lock of a journal would be refused
+            for bundle, thread, path in dict.fromkeys(engine.store.locate_threads(threads))
         ]
     else:
         places = list(_old(engine, older_than_ms))

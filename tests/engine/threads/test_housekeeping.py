@@ -70,6 +70,13 @@ def test_a_thread_that_is_resumed_just_now_is_not_archived(
     assert killed.path.read_bytes().count(b'"resume"') == 1
 
 
+def test_a_thread_that_is_named_twice_is_archived_once(engine: Engine, killed: Placed) -> None:
+    """The lock of its journal, held for the batch, does not refuse the second name."""
+    archived = archive_threads(engine, [killed.thread, killed.thread.lower()])
+    assert archived.threads == (killed.thread,)
+    assert archive.is_archived(engine.store.locate_thread(killed.thread)[2])
+
+
 def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
     engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
