@@ -50,7 +50,7 @@ FACES = {
     "uncaged_agents": ("door", "services"),
     "uncaged_tools": ("door", "services", "api"),
 }
-"""What each part sees of the core: what a distribution of others sees, too."""
+"""Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (
     "uncaged_engine.api",
     *(

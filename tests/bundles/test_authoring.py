@@ -27,13 +27,13 @@ def test_a_workflow_asks_for_its_roles_and_nothing_else() -> None:
 
 
 def test_a_workflow_has_roles() -> None:
-    """There is nothing to ask without one."""
+    """A workflow without roles would have no role to ask."""
     with pytest.raises(BundleError, match="workflow 'w' has no roles"):
         Workflow(name="w", description="d", roles=[], moderator={START: END})
 
 
 def test_role_names_are_unique() -> None:
-    """Two roles of one name could not be told apart in a journal."""
+    """Two roles of one name could not be distinguished in a journal."""
     with pytest.raises(BundleError, match="two roles named 'b'; rename one"):
         Workflow(
             name="w",

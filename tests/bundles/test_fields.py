@@ -15,7 +15,7 @@ from uncaged_bundles.shapes import ShapeError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """One field of each kind."""
+    """A class with a field of each kind."""
 
     unit: ClassVar[str] = "kg"
     to: Annotated[str, shapes.filled]

@@ -44,6 +44,6 @@ def test_unsafe_names_are_refused_by_name(text: str) -> None:
 
 
 def test_an_empty_name_is_refused() -> None:
-    """There is nothing to show, so the error says that it is empty."""
+    """An empty name cannot be shown, so the error says that it is empty."""
     with pytest.raises(UsageError, match="empty"):
         parse_flow_name("")

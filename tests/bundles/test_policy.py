@@ -196,8 +196,8 @@ def test_less_than_before_needs_no_yes(before: dict[str, object], after: dict[st
 def test_more_than_before_is_told(
     before: dict[str, object], after: dict[str, object], told: str
 ) -> None:
-    """One plain sentence for each thing that the former version could not do; in doubt it is
-    told.
+    """Each permission that the former version did not have gives one plain sentence, also in
+    doubtful cases.
     """
     assert widening(policy(**before), policy(**after)) == (told,)
 

@@ -47,7 +47,9 @@ def test_a_word_that_is_no_tool_is_refused_with_the_right_one(word: str, message
     ],
 )
 def test_each_limit_has_a_shape(limits: dict[str, object], message: str) -> None:
-    """Those of a script, of the same names, are other ones."""
+    """A role's limits are checked by rules of their own; a script's limits of equal names have
+    others.
+    """
     with pytest.raises(BundleError, match=message):
         role(**limits)
     parse_policy({"script": {"network": ["a.com"]}})
@@ -107,7 +109,7 @@ def test_what_is_wider_is_said_in_plain_sentences(
 
 
 def test_the_first_version_says_what_narrows_it_and_what_it_may_besides() -> None:
-    """One sentence for the role itself, one for each right beyond its workspace."""
+    """The role itself gives one sentence, and so does each right beyond its workspace."""
     told = widening(
         None,
         role(

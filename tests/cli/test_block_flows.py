@@ -49,8 +49,8 @@ CALL = {
 
 
 def test_a_block_flow_is_added_and_run(command: Command, tmp_path: Path) -> None:
-    """Its JSON is taken as it is; its start variables are parameters; the data has the results of
-    its blocks.
+    """The flow's JSON is added as it is; its start variables are parameters; the data has the
+    results of its blocks.
     """
     done = command("add", "add-one", str(write(tmp_path / "one.json", START, ADD)), "--json")
     assert done.returncode == 0, done.stderr

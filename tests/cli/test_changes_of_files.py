@@ -1,4 +1,4 @@
-"""What a thread did to files, step by step, and the merge of its branch."""
+"""Changes that a thread makes to files, step by step, and the merge of its branch."""
 
 from __future__ import annotations
 

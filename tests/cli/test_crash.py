@@ -16,8 +16,8 @@ def boom() -> Exception:
 
 
 def test_the_report_is_private_and_whole(tmp_path: Path) -> None:
-    """It lies in the store's run directory, only its owner reads it, and it has trace and
-    arguments.
+    """The report is in the store's run directory, has trace and arguments, and only its owner can
+    read it.
     """
     (tmp_path / "run").mkdir()
     path = write_report(boom(), ["run", "x"], {"UNCAGED_WORKFLOW_HOME": str(tmp_path)})

@@ -115,7 +115,7 @@ def test_every_verb_works_with_closed_descriptors(used: dict[str, str], tmp_path
 def test_every_verb_works_from_a_removed_directory_or_says_why_not(
     used: dict[str, str], tmp_path: Path
 ) -> None:
-    """What cannot be done without a directory is said in one line."""
+    """A verb that needs the current directory names that in one line."""
     for verb, words in WORDS.items():
         (tmp_path / "gone").mkdir()
         line = f"cd gone && rmdir ../gone && COMMAND {words.format(new=tmp_path / f'new-{verb}')}"

@@ -40,8 +40,8 @@ def around(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
 def test_each_agent_has_its_line(
     command: Command, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """What it said, how long it took, what it used up; for a problem the remedy; exit 1. No key is
-    printed, nothing is left.
+    """An agent's line has its answer, duration and usage, or the problem and its remedy, exit 1; no
+    key is printed.
     """
     with serving(
         [

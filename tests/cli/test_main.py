@@ -136,7 +136,7 @@ def test_completion_scripts_ask_this_command(
 def test_usage_errors_are_exit_code_2(
     capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    """One line in our form, and where to read more."""
+    """A usage error is one line in our form, and names where to read more."""
     assert run(words) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -69,7 +69,7 @@ def result(command: Command, thread: str) -> object:
 
 
 def asked(command: Command, thread: str) -> dict[str, Any]:
-    """What the thread asked last."""
+    """Return the thread's last question."""
     return [record for record in records(command, thread) if record.get("control") == "wait"][-1]
 
 

@@ -73,8 +73,8 @@ def added(tmp_path: Path, command: Command) -> str:
 
 
 def test_a_recipe_is_added_and_run(command: Command, tmp_path: Path, added: str) -> None:
-    """What it may do is shown; values given as text have their type, names any case; the result is
-    what it printed.
+    """A recipe's permissions are shown; values in text form get their type, names match in any
+    case; the result is the script's output.
     """
     (tmp_path / "three.txt").write_text("a\nb\nc\n")
     done = command(
@@ -245,7 +245,7 @@ def test_a_script_file_is_taken_in(command: Command, tmp_path: Path) -> None:
 
 
 def test_a_task_file_is_taken_in(command: Command, tmp_path: Path) -> None:
-    """Its policy comes from its own steps; a broken rule has the script's line and column."""
+    """A task's policy comes from its own steps; a broken rule has the script's line and column."""
     path = tmp_path / "clock.py"
     path.write_text(
         "async def execute(api, params):\n    print('asked')\n    return (await api.now()).data > 0\n"

@@ -169,8 +169,8 @@ def test_a_question_is_answered(command: Command, flow: AddFlow) -> None:
 
 
 def test_detach_prints_the_id_alone(command: Command, flow: AddFlow) -> None:
-    """One word on stdout, nothing on stderr; `--follow` attaches to a finished thread and exits by
-    its result.
+    """`run --detach` prints one word on stdout and nothing on stderr; `--follow` attaches to a
+    finished thread and exits by its result.
     """
     flow("sulk")
     done = command("run", "sulk", "--detach")
@@ -458,7 +458,7 @@ def test_an_outcome_can_be_made_up_and_both_futures_be_seen(
 
 
 def test_two_threads_that_went_the_same_way_are_alike(command: Command, flow: AddFlow) -> None:
-    """There is no 'then' where nothing follows, and what has not ended has no end."""
+    """Threads without a differing step have no line 'then', and unfinished ones no line 'end'."""
     flow("sulk")
     command("run", "sulk")
     lines = command("diff", "--threads", "latest", "latest").stdout.splitlines()

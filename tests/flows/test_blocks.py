@@ -227,8 +227,8 @@ def test_a_killed_flow_goes_on_and_nothing_is_done_twice(engine: Engine, kind: s
 
 
 def test_a_request_of_which_nobody_knows_is_a_persons_to_settle(engine: Engine) -> None:
-    """A POST is not repeated by itself: the thread is unknown until somebody says what to do;
-    skipped, the flow hears of it.
+    """An interrupted POST is not repeated by itself: the thread is unknown until a person decides;
+    skipped, the flow gets an error.
     """
     with killed_at_the_fourth(engine, "POST", "block") as (thread, ledger):
         assert engine.thread(thread).summary.status == "unknown"

@@ -57,8 +57,8 @@ def test_no_rounds_at_all_perform_no_effect(engine: Engine, nothing: RunOptions)
 
 
 def test_a_resume_with_no_rounds_does_not_perform_an_open_effect(engine: Engine) -> None:
-    """What a crash left open is closed by a void of the limit, and performed once the limit is
-    higher.
+    """An effect that a crash left open is closed by a void of the limit, and performed once the
+    limit is higher.
     """
     thread = planned(engine, {"null": {"value": 1, "first_s": 600, "mark": True}})
     wait_for(engine, thread, intent_of(1))

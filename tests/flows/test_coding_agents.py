@@ -58,7 +58,7 @@ def options(demo: Path, home: Path) -> RunOptions:
 
 
 def marked(thread: str) -> list[str]:
-    """What still runs of a thread's agents."""
+    """Return the command lines of a thread's agents that still run."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -132,8 +132,8 @@ def test_an_issue_is_solved_on_a_green_branch(engine: Engine, demo: Path, home: 
 def test_each_role_may_have_an_agent_of_its_own(
     engine: Engine, demo: Path, home: Path, tmp_path: Path
 ) -> None:
-    """A model plans and reviews, a command mends, a coding agent commits: the same green branch,
-    and the record says who did what.
+    """A model plans and reviews, a command fixes, a coding agent commits: the same green branch,
+    and the record names the agent of each step.
     """
     edits = "".join(
         f"p = Path({bug.path!r}); p.write_text(p.read_text().replace({bug.wrong!r}, {bug.right!r}))\n"
@@ -192,8 +192,8 @@ def test_each_role_may_have_an_agent_of_its_own(
 def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(
     engine: Engine, demo: Path, home: Path
 ) -> None:
-    """Its own processes end with it, half its work is put back, and the next try is a new session
-    with the whole history.
+    """A killed agent's processes end with it, half its work is put back, and the next try is a new
+    session with the whole history.
     """
     (home / "hang-once").touch()
     thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
@@ -219,8 +219,8 @@ def test_a_kill_while_it_speaks_leaves_nothing_and_resume_goes_on(
 def test_a_pause_while_it_speaks_cancels_its_turn_and_resume_asks_again(
     engine: Engine, demo: Path, home: Path
 ) -> None:
-    """It may speak for an hour: it is told to stop and ended, half its work is put back, and the
-    bundle never hears of it.
+    """An agent in the middle of a long turn is cancelled and ended, half its work is put back, and
+    the bundle does not see it.
     """
     (home / "hang-once").touch()
     thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=options(demo, home))
@@ -286,8 +286,8 @@ ASKING = source(
 def test_a_thread_waits_for_a_person_where_the_policy_says_so(
     engine: Engine, demo: Path, home: Path
 ) -> None:
-    """What is outside is asked of a person; the answer goes on in the same session, and the files
-    changed until then stay.
+    """Access outside the workspace is a question to a person; after the answer the same session
+    continues, and the files changed until then stay.
     """
     granted(engine.store, ASKING)
     outside = demo.parent / "outside"

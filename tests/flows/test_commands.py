@@ -116,7 +116,7 @@ def test_a_corrupt_thread_can_be_forked_before_its_damage(engine: Engine) -> Non
 
 
 def test_a_listing_has_every_thread(engine: Engine) -> None:
-    """One of each state, each with its word; the newest first; a filter by flow."""
+    """A listing has a thread of each state, the newest first, and can be filtered by flow."""
     for number, state in enumerate(STATES):
         plan, build = STATES[state]
         bundle = granted(engine.store, PLANNED)

@@ -63,8 +63,8 @@ def two_models(agent: list[Turn], reader: list[Turn]) -> Any:
     return lambda seen: left[seen.body["model"]].pop(0)
 
 
-def told(server: ModelServer, model: str) -> list[Any]:
-    """What the tools answered, in the last request to a model."""
+def tool_results(server: ModelServer, model: str) -> list[Any]:
+    """Return the answers of the tools in the last request to a model."""
     last = [body for body in server.asked if body["model"] == model][-1]
     return [message["content"] for message in last["messages"] if message["role"] == "tool"]
 
@@ -82,7 +82,7 @@ def test_an_agent_extracts_before_it_acts(engine: Engine) -> None:
             "message": "Mended.",
             "data": {"path": "/srv/app"},
         }
-        assert told(server, "large") == ['{"path": "/srv/app"}']
+        assert tool_results(server, "large") == ['{"path": "/srv/app"}']
         [asked] = [body for body in server.asked if body["model"] == "small"]
         assert TASK in asked["messages"][1]["content"]
         assert "The directory to work in." in asked["messages"][1]["content"]
@@ -121,7 +121,7 @@ def test_a_call_that_is_wrong_is_answered_with_what_is_wrong(
     agent = [calls(("extract", arguments)), says('{"path": "/"}')]
     with serving(two_models(agent, [])) as server:
         finish(engine, start(engine, server))
-        [answer] = told(server, "large")
+        [answer] = tool_results(server, "large")
     assert words in answer
 
 
@@ -131,7 +131,7 @@ def test_a_text_that_does_not_say_it_gives_no_data(engine: Engine) -> None:
     with serving(two_models(agent, [says("It does not say.") for _ in range(3)])) as server:
         thread = start(engine, server)
         finish(engine, thread)
-        [answer] = told(server, "large")
+        [answer] = tool_results(server, "large")
     assert answer.startswith("the text does not give such data: ")
     assert [record for record in engine.thread(thread).records if "answer" in record] == []
 

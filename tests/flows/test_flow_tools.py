@@ -64,7 +64,7 @@ def start(engine: Engine, server: ModelServer, *tools: str) -> ThreadId:
 
 
 def results(body: Any) -> Sequence[str]:
-    """What the tools answered, in a request to the model."""
+    """Return the answers of the tools in a request to the model."""
     return [message["content"] for message in body["messages"] if message["role"] == "tool"]
 
 
@@ -77,8 +77,8 @@ def children(engine: Engine, thread: ThreadId) -> list[ThreadId]:
 
 
 def test_a_role_calls_the_flows_that_its_policy_names(engine: Engine) -> None:
-    """They are described with their parameters; a call is a child thread; wrong arguments and
-    failures are told to the model.
+    """Flows are described with their parameters; a call is a child thread; the model reads wrong
+    arguments and failures as answers.
     """
     script = [
         calls(("double", {"n": 21}), ("double", {"n": "many"}), ("double", {"n": 13}), ("raw", {})),
@@ -116,7 +116,7 @@ def test_a_direct_output_is_the_answer(engine: Engine) -> None:
 
 
 def test_flows_are_called_ten_times_at_most(engine: Engine) -> None:
-    """The eleventh call of an answer is told so."""
+    """The eleventh call of an answer gets the limit as its answer, and starts no thread."""
     script = [calls(*[("double", {"n": number}) for number in range(11)]), says(DONE)]
     with serving(script) as server:
         thread = start(engine, server, "flow:double")

@@ -184,8 +184,8 @@ def test_a_fork_of_an_imported_thread_is_imported_too(engine: Engine, tmp_path: 
 def test_a_bound_thread_stays_bound_through_a_crash_and_an_archive_of_it_does_not(
     engine: Engine, tmp_path: Path
 ) -> None:
-    """What was accepted once holds for later resumes; exported and imported again, it is a
-    stranger's once more.
+    """A thread that was accepted once needs no consent for later resumes; exported and imported
+    again, it does.
     """
     bundle = granted(engine.store, ASKED)
     thread = imported(engine, tmp_path, bundle, forged(tmp_path, bundle))

@@ -42,7 +42,7 @@ def log_of(engine: Engine, thread: ThreadId) -> list[dict[str, object]]:
 
 
 def test_a_thread_without_agents_has_a_log(engine: Engine) -> None:
-    """Its worker, its sandbox and how it was left."""
+    """The log has the worker, the sandbox and the state in which the worker left the thread."""
     granted(engine.store, COUNT)
     thread = engine.run("count", prompt="")
     finish(engine, thread)

@@ -1,4 +1,4 @@
-"""Whole threads on real workers: what a person can do to one, and what it comes to."""
+"""Whole threads on real workers: run, pause, resume, kill, fork, answer, and the state after."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def null(**body: object) -> Mapping[str, object]:
 
 
 def test_a_thread_runs_to_its_result(engine: Engine) -> None:
-    """Effects are answered, outputs come back as records, failures are thrown in, and the result
-    stands in the end record.
+    """Effects are answered, outputs come back as records, failures are thrown in, and the result is
+    in the end record.
     """
     thread = planned(engine, null(value={"a": [1]}), say(k=1), null(fail="no"))
     assert finish(engine, thread)["data"] == [
@@ -59,7 +59,9 @@ def test_a_thread_runs_to_its_result(engine: Engine) -> None:
 
 
 def test_an_uncaught_error_fails_the_thread(engine: Engine) -> None:
-    """It ends as failed, with type and message, and offers `fork`, not `resume`."""
+    """A thread with an uncaught error ends as failed, with type and message, and offers `fork`, not
+    `resume`.
+    """
     thread = planned(engine, null(value=1), "raise")
     assert settle(engine, thread)["status"] == "failed"
     end = engine.thread(thread).end
@@ -78,8 +80,8 @@ def test_an_effect_outside_the_policy_is_refused_inside_the_bundle(engine: Engin
 
 
 def test_a_pause_is_on_disk_and_survives_the_worker(engine: Engine) -> None:
-    """It takes effect before the next effect; after the worker's death the thread is paused, not
-    interrupted; resume goes on.
+    """A pause takes effect before the next effect; after the worker's death the thread is paused,
+    not interrupted; resume goes on.
     """
     thread = planned(engine, *(null(value=n) for n in range(5000)))
     wait_for(engine, thread, intent_of(3))
@@ -158,8 +160,8 @@ def test_what_is_not_driven_is_steered_while_its_worker_drives_another(engine: E
 
 
 def test_a_dead_worker_s_thread_is_interrupted_and_goes_on(engine: Engine) -> None:
-    """Nobody holds the lock: never `running`. The open effect is performed as attempt 2, and a line
-    says so.
+    """A journal without a lock is never `running`. The open effect is performed as attempt 2, and a
+    line says so.
     """
     thread = planned(engine, null(value=1), null(value=2, first_s=600))
     wait_for(engine, thread, intent_of(2))
@@ -193,7 +195,7 @@ def test_what_only_a_person_can_settle_is_left_to_one(
 
 
 def test_a_note_has_a_limit(engine: Engine) -> None:
-    """It goes into one line of the journal and into a prompt; the error says how much fits."""
+    """A note goes into one line of the journal and into a prompt; the error says how much fits."""
     thread = planned(engine, null(lack="x"))
     settle(engine, thread)
     with pytest.raises(UsageError, match="at most 100,000 fit"):
@@ -236,9 +238,7 @@ def test_rounds_are_limited_to_ten_unless_somebody_says_otherwise(engine: Engine
 
 
 def test_a_thread_can_be_resumed_the_moment_its_lock_is_free(engine: Engine) -> None:
-    """Whoever finds the journal free finds no driver that is still leaving: the resume is not
-    lost.
-    """
+    """A free lock means that no driver is still leaving: a resume at that moment is not lost."""
     thread = planned(engine, null(value=1, first_s=600), null(value=2, lack="something"))
     path = engine.store.data_path(engine.thread(thread).summary.hash, thread)
     wait_for(engine, thread, intent_of(1))
@@ -352,7 +352,7 @@ def test_forks(engine: Engine) -> None:
 
 
 def test_a_fork_can_stay_paused(engine: Engine) -> None:
-    """It exists, paused before its next effect, until somebody resumes it."""
+    """A fork can begin paused before its next effect, until a person resumes it."""
     thread = planned(engine, null(value=1), null(value=2))
     finish(engine, thread)
     fork = engine.fork(thread, start=False)
@@ -430,7 +430,7 @@ def test_a_trusted_bundle_runs_without_a_sandbox(engine: Engine) -> None:
     assert finish(engine, fork)["message"] == "0 1 2"
 
 
-def test_nobody_granted_it(engine: Engine) -> None:
+def test_a_bundle_without_a_grant_is_refused(engine: Engine) -> None:
     """A bundle that asks for effects does not run because its file lies in the store."""
     bundle = granted(engine.store, PLANNED)
     engine.store.registry_path.unlink()
@@ -439,8 +439,8 @@ def test_nobody_granted_it(engine: Engine) -> None:
 
 
 def test_what_is_too_large_for_a_line(engine: Engine) -> None:
-    """Prompt, effect, outcome and result of megabytes: each stands in a blob, every line stays
-    below a megabyte, and all is proved.
+    """Prompt, effect, outcome and result of megabytes are each in a blob, every line stays below a
+    megabyte, and `verify` covers them.
     """
     big = "b" * (2 << 20)
     thread = planned(engine, null(value=big), say(content="c" * 1000), prompt="p" * (10 << 20))
@@ -476,7 +476,7 @@ def test_a_removed_thread_leaves_nothing(engine: Engine) -> None:
 
 
 def test_an_empty_prompt_is_a_prompt(engine: Engine) -> None:
-    """It is recorded as it is."""
+    """An empty prompt is recorded as it is."""
     thread = planned(engine, prompt="")
     finish(engine, thread)
     assert engine.thread(thread).start["parameters"]["prompt"] == ""

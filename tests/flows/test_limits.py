@@ -56,7 +56,7 @@ CHEAP = "{inputTokens: 100, outputTokens: 50, cost: 0.6}"
 def test_a_limit_of_money_stops_before_the_next_role_and_a_higher_one_goes_on(
     engine: Engine, tmp_path: Path
 ) -> None:
-    """What was spent counts on, the raised limit is on disk, and nothing is asked twice."""
+    """Costs before the stop count, the raised limit is on disk, and no role is asked twice."""
     thread = talk(engine, tmp_path, CHEAP, CHEAP, CHEAP, max_cost=1.0)
     assert settle(engine, thread) == {
         "status": "limit",
@@ -117,8 +117,8 @@ def lead(engine: Engine, tmp_path: Path, script: str, **limits: float) -> Thread
 
 
 def test_a_sub_thread_draws_on_its_parent_s_limit(engine: Engine, tmp_path: Path) -> None:
-    """Both stop at it, neither has failed, and a higher one has both go on; what the child spent is
-    counted once.
+    """Parent and child stop at the limit, neither fails, and a higher one lets both go on; the
+    child's costs are counted once.
     """
     more = f"- {{role: writer, meta: {{status: more}}, usage: {CHEAP}}}\n"
     thread = lead(
@@ -217,7 +217,9 @@ def test_a_limit_is_seen_while_a_model_still_speaks(engine: Engine) -> None:
 
 
 def test_a_whole_answer_that_reaches_the_limit_is_kept(engine: Engine) -> None:
-    """It is paid for, so the thread stops behind it, and nobody is asked for it again."""
+    """An answer that reaches the limit is paid for, so the thread stops behind it, and the model is
+    not asked for it again.
+    """
     block = 'It is written.\n\n```json\n{{"status": "{word}"}}\n```\n'
     with serving([says(block.format(word="more")), says(block.format(word="done"))]) as server:
         agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
@@ -251,7 +253,7 @@ def test_a_replay_adds_nothing(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_a_fork_tells_inherited_from_new(engine: Engine, tmp_path: Path) -> None:
-    """What the source spent is shown, and is not spent again."""
+    """Costs of the source are shown in the fork, and do not count as spent by it."""
     thread = talk(engine, tmp_path, CHEAP, CHEAP)
     finish(engine, thread)
     fork = engine.fork(thread, cut=Cut(at=1))

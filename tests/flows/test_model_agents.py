@@ -1,5 +1,5 @@
-"""A model as agent in whole threads on real workers: an issue solved, a kill in the middle, a key
-that has to be mended.
+"""A model as agent in whole threads on real workers: an issue solved, a kill in the middle, a wrong
+key replaced.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PHASE = {"name": "mend", "description": "Three lines are wrong.", "acceptance": 
 
 
 def solution(command: str) -> tuple[Step, ...]:
-    """What a model does to the demo, whose tests it runs with *command*."""
+    """Return a model's turns for the demo, whose tests it runs with *command*."""
     done = block(
         status="all-done",
         completedPhases=["mend"],
@@ -180,8 +180,8 @@ def test_an_issue_is_solved_on_a_green_branch(store: Store, demo: Path, wire: Wi
 def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(
     store: Store, demo: Path
 ) -> None:
-    """Nobody chose: the start record says why; 401 is a void; with another key the thread goes on
-    where it was.
+    """An agent chosen by a key in the environment has its reason in the start record; 401 is a
+    void; with another key the thread goes on where it was.
     """
 
     def checked(seen: Seen) -> Turn:

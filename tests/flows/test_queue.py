@@ -1,5 +1,5 @@
-"""Agents wait for one another over all stores of a machine, whoever waits is seen to wait, and
-nobody waits for himself.
+"""Queue of agents over all stores of a machine: the waiting are shown, and a thread does not wait
+for its own agents.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def ps(engine: Engine, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_agent_of_another_store_takes_a_place(engine: Engine, tmp_path: Path) -> None:
-    """The limit is the machine's; `ps` says who waits and why; the place goes on to whoever
-    waits.
+    """The limit is the machine's; `ps` shows the queued agent and the reason; a free place goes to
+    the queued agent.
     """
     with another_at_work():
         thread = talk(engine, tmp_path)
@@ -115,7 +115,7 @@ def test_an_agent_of_another_store_takes_a_place(engine: Engine, tmp_path: Path)
 
 
 def test_a_queued_agent_can_be_killed(engine: Engine, tmp_path: Path) -> None:
-    """It never began, and the void says so."""
+    """A queued agent that is killed never began, and the void says so."""
     with another_at_work():
         thread = talk(engine, tmp_path)
         wait_for(engine, thread, is_queued)

@@ -116,7 +116,7 @@ def test_a_kept_child_is_found_and_not_run_again(engine: Engine) -> None:
 
 
 def test_a_parent_that_is_gone_or_finished_keeps_no_child(engine: Engine) -> None:
-    """Both may be removed then; a grandchild asks for its own parent only."""
+    """A finished parent and its child can be removed; a grandchild needs its own parent only."""
     script, parent = parent_of(engine, FLOW)
     child = child_of(engine, parent.thread)
     grandchild = child_of(engine, child.thread, depth=2)

@@ -1,5 +1,5 @@
-"""What a worker is asked over its socket is safe to ask twice, and refused when the thread's state
-forbids it by now.
+"""Requests to a worker's socket: safe to repeat, and refused when the thread's state no longer
+allows them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def test_asking_twice_drives_once(engine: Engine) -> None:
 
 
 def test_another_resume_than_the_one_that_was_taken_is_refused(engine: Engine) -> None:
-    """Of two who resume at once, one hears that his note was not taken; who lost the answer to his
-    own is told that all is well.
+    """A resume with another note than the accepted one is refused; the accepted one, repeated,
+    succeeds.
     """
     bundle = granted(engine.store, SLEEPER)
     placed = place_script(engine.store, bundle, script_of(bundle).control("pause"))
@@ -50,9 +50,7 @@ def test_another_resume_than_the_one_that_was_taken_is_refused(engine: Engine) -
 
 
 def test_a_resume_that_comes_too_late_is_refused(engine: Engine) -> None:
-    """The caller looked, then somebody else finished the thread: nothing is written behind its
-    end.
-    """
+    """A thread that another caller finished after this one looked gets no record behind its end."""
     bundle = granted(engine.store, COUNT)
     script = (
         script_of(bundle, params={"n": 1})
@@ -95,7 +93,7 @@ def test_a_config_that_cannot_be_read_leaves_the_thread_free(engine: Engine) -> 
 
 
 def test_what_the_worker_does_not_drive_it_does_not_steer(engine: Engine) -> None:
-    """It says so, and the caller does it itself."""
+    """A worker that does not drive the thread answers so, and leaves the request to the caller."""
     placed = place(engine.store, COUNT, params={"n": 1})
     ask(engine, placed)
     finish(engine, placed.thread)

@@ -185,8 +185,8 @@ async def execute(api, params):
 
 
 def test_a_script_whose_end_nobody_knows_is_asked_about(engine: Engine, tmp_path: Path) -> None:
-    """It writes, so a crash in the middle of it is for a person; without writing it simply runs
-    again.
+    """A script that may write is not run again by itself after a crash in the middle of it: a
+    person decides.
     """
     place = tmp_path / "place"
     place.mkdir()
@@ -264,7 +264,7 @@ def test_what_is_tolerated_is_no_failure(engine: Engine) -> None:
 
 
 def test_parameters_are_checked_before_a_thread_exists(engine: Engine) -> None:
-    """Of tasks, too; what was given stands in the start record as the flow got it."""
+    """A task's parameters are checked, too; the start record has them as the flow got them."""
     add_task(engine, "greet", "async def execute(api, params):\n    return params.who\n", {}, "who")
     with pytest.raises(UsageError, match="who: is required"):
         engine.run("greet", prompt="")
@@ -277,7 +277,7 @@ def test_parameters_are_checked_before_a_thread_exists(engine: Engine) -> None:
 
 
 def test_a_missing_program_pauses_the_thread(engine: Engine) -> None:
-    """It can be installed, and the thread goes on."""
+    """A missing program pauses the thread, whose message names the program."""
     add_script(engine, "lacks", "true", allowedCommands=["no-such-program"])
     thread = engine.run("lacks", prompt="")
     assert settle(engine, thread)["status"] == "paused"

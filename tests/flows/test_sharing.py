@@ -37,8 +37,8 @@ for number in range(int(sys.argv[2])):
 def test_a_thousand_requests_from_twenty_processes_start_one_worker_and_lose_none(
     engine: Engine,
 ) -> None:
-    """All ask at the same moment; every id that a caller was told is a live thread of the one
-    worker.
+    """Requests of all processes begin at one moment; every id that a caller got is a live thread of
+    the one worker.
     """
     store, bundle = engine.store, granted(engine.store, SLEEPER)
     words = [sys.executable, "-c", CLIENT, str(store.root), "50"]
@@ -180,8 +180,8 @@ def test_a_worker_leaves_soon_after_its_last_thread(engine: Engine) -> None:
 
 
 def test_a_worker_s_death_leaves_a_socket_that_harms_nobody(engine: Engine) -> None:
-    """SIGKILL: the file of the socket stays, nobody listens there; the next worker takes its
-    place.
+    """A worker ended by SIGKILL leaves the file of its socket without a listener; the next worker
+    takes its place.
     """
     granted(engine.store, PLANNED)
     bundle = granted(engine.store, COUNT)
@@ -233,8 +233,8 @@ def test_a_request_that_makes_no_sense_harms_nobody(engine: Engine, junk: bytes)
 
 
 def test_a_worker_outlives_the_caller_that_started_it(engine: Engine) -> None:
-    """Nobody reads that it is ready: it listens all the same, prints nothing, and serves whoever
-    comes.
+    """A worker whose report of readiness is never read listens all the same, prints nothing, and
+    serves later callers.
     """
     bundle = granted(engine.store, COUNT)
     starting = client.Launching(engine.store, bundle.hash)

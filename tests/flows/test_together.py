@@ -128,7 +128,7 @@ def the_child(engine: Engine) -> ThreadId:
 
 
 def test_a_flow_that_is_not_there_is_the_bundles_error(engine: Engine) -> None:
-    """It names the closest known one, and other flows are unharmed."""
+    """The error names the closest known flow, and other flows are unaffected."""
     [caught] = finish(engine, wide(engine, child(1, "cuont")))["data"]
     assert caught["caught"]["kind"] == "flow"
     assert "did you mean 'count'" in caught["caught"]["message"]

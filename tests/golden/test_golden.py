@@ -31,7 +31,7 @@ NAMES = {
 
 
 class Golden:
-    """One of them, put into a store."""
+    """A golden bundle and its journal, copied into a store."""
 
     def __init__(self, name: str, store: Store) -> None:
         [bundle] = (GOLDEN / name).glob("*.bundle")
@@ -66,7 +66,9 @@ def test_the_files_are_what_they_were(name: str, store: Store) -> None:
 @pytest.mark.parametrize("prefer", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_journal_is_proved(name: str, prefer: str, store: Store) -> None:
-    """This code with these outcomes still gives this journal, in either sandbox."""
+    """The recorded code with the recorded outcomes still gives the recorded journal, in either
+    sandbox.
+    """
     golden = Golden(name, store)
     verdict = verify(store, golden.hash, golden.thread, golden.path, prefer=prefer, deadline_s=20)
     assert verdict.ok, verdict.message

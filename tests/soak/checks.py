@@ -1,5 +1,5 @@
-"""What must hold in a soak test, judged by what followers saw, what the server got, the journals on
-disk and the tracer's log.
+"""Checks of a soak test, judged by followers' output, the server's requests, the journals on disk
+and the tracer's log.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Judge:
         self.found.set()
 
     def note(self, record: Mapping[str, Any], thread: str, *, traced: bool) -> None:
-        """Remember what a follower was told just now."""
+        """Remember a record that a follower has just printed."""
         self.seen.append(Seen(thread=thread, record=record, at_s=time.time(), traced=traced))
 
     def note_redo(self, thread: str) -> None:

@@ -62,7 +62,7 @@ class LateError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flush:
-    """One successful flush of a journal, in seconds of the wall clock."""
+    """A successful flush of a journal, in seconds of the wall clock."""
 
     path: str
     begin_s: float
@@ -117,7 +117,7 @@ class Command:
 
 @dataclass(slots=True)
 class Machine:
-    """One store and everything that runs for it. deadline_s: when every command must have ended, by
+    """A store and everything that runs for it. deadline_s: when every command must have ended, by
     the monotonic clock.
     """
 

@@ -24,7 +24,7 @@ LOG_LINES = 12
 
 
 class Story:
-    """One thread, driven by one person."""
+    """A thread, driven by one person."""
 
     def __init__(
         self, machine: Machine, judge: Judge, chance: random.Random, *, traced: bool
@@ -109,7 +109,7 @@ class Story:
                 )
 
     def _decision(self, thread: str, chance: random.Random) -> str:
-        """Say what the open effect comes to, as a person does who looked."""
+        """Decide about the open effect, as a person does who looked."""
         choice = chance.choice(("--redo", "--skip"))
         if choice == "--redo":
             self._judge.note_redo(thread)

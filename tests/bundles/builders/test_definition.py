@@ -91,7 +91,7 @@ def test_the_one_named_workflow_is_built(path: Path) -> None:
 
 
 def test_a_single_workflow_may_have_any_name(path: Path) -> None:
-    """The same workflow under two names is still one."""
+    """A workflow under two names is still a single workflow."""
     path.write_text(DEFINITION.replace("workflow =", "mine = also ="))
     assert read_bundle(build_definition(path)).descriptor.name == "flow"
 

@@ -12,7 +12,7 @@ from uncaged_bundles.errors import BundleError
 
 
 class Phase(BaseModel):
-    """One phase."""
+    """A phase of a plan."""
 
     name: str = Field(min_length=1)
     title: str = "none"

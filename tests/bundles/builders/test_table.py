@@ -32,7 +32,7 @@ def test_a_word_holds_for_every_status() -> None:
 
 
 def test_all_problems_are_reported_together() -> None:
-    """One error has all problems of the table."""
+    """A single error has all problems of the table."""
     table: Table = {
         START: "planer",
         "planner": {"planned": "coder", "later": "tester"},

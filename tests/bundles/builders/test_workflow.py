@@ -308,7 +308,7 @@ def test_pydantic_models_are_frozen() -> None:
 
 
 def test_all_problems_of_a_table_are_one_error() -> None:
-    """They are reported together, with the workflow's name."""
+    """Problems of a table are reported together, with the workflow's name."""
     table = {
         START: "planner",
         "planner": {"done": "tester", "again": END, "late": END},
@@ -343,7 +343,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_a_definition_that_makes_no_bundle_is_refused(
     changes: dict[str, Any], message: str
 ) -> None:
-    """The same checks as at `add`, when building: nothing invalid leaves the builder."""
+    """The builder makes the checks of `add`: nothing invalid leaves it."""
     with pytest.raises(BundleError, match=message):
         build_workflow(define(**changes))
 

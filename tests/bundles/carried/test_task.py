@@ -224,7 +224,7 @@ def test_whatever_is_returned_becomes_a_result(value: str, result: object) -> No
 
 
 def test_an_exception_is_a_failure_that_says_where() -> None:
-    """Its message is the message; the error names flow, cause, step and the next command."""
+    """The exception's text is the message; the error has flow, cause, step and the next command."""
     _, result = drive(
         """
         async def execute(api, params):
@@ -420,7 +420,7 @@ def test_a_failed_call_that_the_script_never_looked_at_makes_it_unsuccessful(loo
 
 @pytest.mark.parametrize("look", LOOKED)
 def test_a_failed_call_that_the_script_looked_at_is_its_own_affair(look: str) -> None:
-    """A script that reads the error, or all of the answer, decides by itself what it comes to."""
+    """A script that reads the error, or all of the answer, may succeed after a failed call."""
     _, result = drive(
         ignoring(look),
         {"success": False, "message": "no disc", "data": None, "threadId": "x", "hash": "y"},

@@ -108,7 +108,7 @@ def test_what_is_not_changed_survives_as_it_was_written() -> None:
 
 
 def test_an_entry_knows_its_line_and_fails_alone() -> None:
-    """One value that cannot be read does not touch the next."""
+    """A value that cannot be read does not affect the next."""
     first, second = document("flows:\n  a: !!set 1\n\n  b: 2\n").section("flows")
     assert (first.key, first.line, second.key, second.line, second.value()) == ("a", 2, "b", 4, 2)
     with pytest.raises(ValueError, match="expected a mapping"):

@@ -82,7 +82,7 @@ def texts(draw: st.DrawFn) -> str:
 
 
 def expected(data: dict[str, object], change: tuple[str, str, Mapping[str, object]]) -> None:
-    """The same change of plain data."""
+    """Make the change in plain data."""
     way, name, fields = change
     if way == "top":
         data[name] = ["x", "y"]

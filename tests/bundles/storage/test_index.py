@@ -68,8 +68,8 @@ def test_a_second_read_parses_no_yaml(registry: Registry, store: Store) -> None:
 @pytest.mark.slow
 @pytest.mark.needs("strace")
 def test_a_lookup_reads_a_few_blocks(registry: Registry, store: Store, tmp_path: Path) -> None:
-    """One name among five thousand costs some kilobytes of the index, and its own lines of the
-    registry.
+    """A lookup among five thousand names reads some kilobytes of the index, and the entry's own
+    lines of the registry.
     """
     fill(store, 5000)
     registry.read()
@@ -349,7 +349,7 @@ def test_readers_while_it_is_rebuilt_get_right_answers(registry: Registry, store
 def test_an_index_in_memory_answers_like_a_file(
     registry: Registry, store: Store, index_path: Path
 ) -> None:
-    """The same rows are found wherever they are read from, by name and by the beginning of one."""
+    """An index in memory finds the rows that the file has, by name and by prefix."""
     fill(store, 40)
     registry.read()
     line, _, rows = index_path.read_bytes().partition(b"\n")

@@ -320,8 +320,8 @@ def test_a_malformed_entry_is_named_and_hides_no_other(
 def test_a_malformed_entry_is_not_written_over(
     registry: Registry, store: Store, versions: list[Bundle]
 ) -> None:
-    """Its history may be worth saving: every use of the name is refused with the place, and
-    removing it is the way out.
+    """A malformed entry may have a history worth saving: every use of the name is refused with the
+    place, and `remove` deletes the entry.
     """
     store.registry_path.write_text(f"workflows:\n  bad:\n    hash: {OTHER}\n")
     calls: list[Callable[[], object]] = [

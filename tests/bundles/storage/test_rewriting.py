@@ -83,7 +83,7 @@ workflows:  # of the section
     ids=" ".join,
 )
 def test_comments_in_the_registry_survive_every_command(commented: Store, words: list[str]) -> None:
-    """Each of them is still there, once, and the registry says what the command did."""
+    """Each comment is still there, once, and the registry has the command's change."""
     assert main.run(words) == 0
     text = commented.registry_path.read_text()
     assert {comment: text.count(f"# {comment}\n") for comment in COMMENTS} == dict.fromkeys(

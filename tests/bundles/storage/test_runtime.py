@@ -41,7 +41,7 @@ def test_a_base_that_is_too_long_for_a_socket_is_passed_over(tmp_path: Path) -> 
 
 
 def test_a_base_that_others_may_write_to_is_passed_over(tmp_path: Path) -> None:
-    """They could put another directory in the place of ours."""
+    """Other users with write access could put another directory in the place of ours."""
     base = tmp_path / "base"
     base.mkdir()
     base.chmod(0o777)

@@ -150,7 +150,7 @@ def test_what_says_nothing_is_left_out(report: dict[str, object], line: str) -> 
 
 
 def test_verbose_unfolds_a_finished_step() -> None:
-    """Its row, then what was said; without it, the row alone."""
+    """A finished step shows its row, and with `verbose` its content."""
     row = Row(mark="done", seq="2", label="coder", detail="done", duration_ms=1, by="x")
     for verbose in (False, True):
         target = console(colour=False)

@@ -56,7 +56,9 @@ def test_a_failure_says_so_in_words() -> None:
 
 
 def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line for the thread, one for each row, the last words, and the next command on stderr."""
+    """The view prints one line for the thread, one for each row, the result, and the next command
+    on stderr.
+    """
     stream = io.StringIO()
     with PlainView(stream) as view:
         view.start({"threadId": "01T", "name": "x", "hash": "H", "sandbox": "landlock"})

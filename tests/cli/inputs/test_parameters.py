@@ -91,7 +91,7 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, name: str, text: s
 
 
 def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
-    """Its exit code is that of things that are not there."""
+    """A missing file has the exit code of things that are not found."""
     with pytest.raises(NotFoundError, match=r"none\.json"):
         read_file(tmp_path / "none.json")
 
@@ -112,6 +112,6 @@ def test_a_file_of_parameters_that_is_nested_too_deeply_is_refused(
 
 
 def test_a_parameter_that_is_nested_too_deeply_is_refused() -> None:
-    """The same for one on the command line."""
+    """A parameter that is nested too deeply on the command line is a usage error."""
     with pytest.raises(UsageError, match="must be array"):
         parse_value("list", "[" * 200_000, {"properties": {"list": {"type": "array"}}})

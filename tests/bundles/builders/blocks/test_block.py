@@ -158,7 +158,7 @@ def test_the_documented_example_gives_the_documented_result() -> None:
 
 
 def test_a_bundle_is_deterministic_and_gives_its_flow_back() -> None:
-    """The same JSON, the same bytes; and the way back loses nothing."""
+    """Equal JSON gives equal bytes, and the flow read back from the bundle loses nothing."""
     made = flow(*WHOLE)
     assert build_block(made) == build_block(flow(*WHOLE))
     bundle = read_bundle(build_block(made), check_schemas=True)
@@ -403,7 +403,9 @@ def test_a_direct_output_ends_the_flow_with_the_raw_value(value: object) -> None
 
 
 def test_a_condition_runs_one_of_its_sides() -> None:
-    """Its value is that of the last block inside; blocks inside have numbers of their own."""
+    """A condition's value is that of the last block inside; blocks inside have numbers of their
+    own.
+    """
     inner = block(
         "condition",
         expression="n > 2",
@@ -813,7 +815,7 @@ def test_what_does_nothing_is_told() -> None:
 
 
 def test_the_page_about_block_flows_is_true() -> None:
-    """Its example builds, and each type of block, function and method has its place on it."""
+    """The page's example builds, and the page has each type of block, function and method."""
     page = (Path(__file__).parents[4] / "docs" / "flows" / "block.md").read_text("utf-8")
     example = page.partition("```json\n")[2].partition("```")[0]
     built = build_flow(read_recipe(example.encode(), "block.md"))

@@ -225,7 +225,7 @@ def test_a_file_named_like_a_standard_module_is_still_the_authors(
     load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The imported file counts, not its name."""
-    # somebody may have imported the real one
+    # an earlier test may have imported the real one
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     flow = load(
         {

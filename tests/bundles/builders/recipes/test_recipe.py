@@ -184,7 +184,7 @@ def test_what_is_not_run_here_is_kept(recipe: dict[str, Any], language: str, kin
 
 
 def test_the_same_recipe_gives_the_same_bytes() -> None:
-    """Whatever stood in the process before."""
+    """A recipe builds to equal bytes each time, and from any equal JSON document."""
     assert {build_flow(parse_recipe(SCRIPT)).source for _ in range(3)} == {
         build_flow(parse_recipe(json.loads(json.dumps(SCRIPT)))).source
     }
@@ -270,7 +270,7 @@ WRONG: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("recipe", "words"), WRONG, ids=[words for _, words in WRONG])
 def test_what_is_wrong_has_its_place(recipe: object, words: str) -> None:
-    """One message for one mistake, with the dotted path."""
+    """A mistake has one message, with the dotted path."""
     with pytest.raises(BundleError) as caught:
         build_flow(parse_recipe(recipe))
     assert words in str(caught.value)

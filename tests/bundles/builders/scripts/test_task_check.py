@@ -96,7 +96,7 @@ def test_good_scripts_pass(script: str) -> None:
     ],
 )
 def test_forgotten_parameters_are_told(body: str, unused: tuple[str, ...]) -> None:
-    """Those that the script never names, unless it hands `params` on as a whole."""
+    """A parameter is unused if the script neither names it nor hands `params` on as a whole."""
     assert (
         unused_parameters(ast.parse(f"{HEAD}    {body}"), {"properties": {"a": {}, "b": {}}})
         == unused

@@ -58,7 +58,7 @@ def test_letters_of_all_scripts_stay_readable() -> None:
 
 
 def test_long_prompts_are_readable() -> None:
-    """One line of a prompt is one line of source; longer ones are cut between words."""
+    """A line of a prompt is one line of source; a longer one is cut between words."""
     prompt = "First.\n\n" + "word " * 60 + "\nLast."
     text = write_literal({"systemPrompt": prompt}, used=len("descriptor = "))
     lines = text.split("\n")
