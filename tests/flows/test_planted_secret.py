@@ -10,12 +10,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import zstandard
 from testbed.bundles import source
-from testbed.modelserver import Seen, Turn, fails, says, serving
+from testbed.modelserver import ModelServer, Seen, Turn, fails, says, serving
 from testbed.processes import end_workers, workers_of
 from testbed.turns import argv
 from uncaged_bundles.version import __version__
@@ -104,7 +105,7 @@ class Screen:
 
 
 def config(url: str) -> Mapping[str, object]:
-    """Each agent is given a secret, by its environment or as its key."""
+    """Return a config that gives each agent a secret, by its environment or as its key."""
     shell = {"use": "command", "env": {"KEY": "secret:KEPT"}}
     model = {"use": "openai", "baseUrl": f"{url}/v1", "model": "tiny", "key": "secret:PASSED"}
     words = ["run:echo $KEY >&2; echo $KEY", 'block:{"status": "done", "words": "by terminal"}']
@@ -123,9 +124,46 @@ def config(url: str) -> Mapping[str, object]:
 
 
 def holding(root: Path, text: str) -> list[Path]:
-    """The files below *root* that hold a text, but for the one in which a person keeps it."""
+    """Return the files below *root* with a text, but for the one in which a person keeps it."""
     files = [path for path in root.rglob("*") if path.is_file() and path.parent.name != "keys"]
     return [path for path in files if text.encode() in path.read_bytes()]
+
+
+@contextmanager
+def leaking(gate: threading.Event, reached: threading.Event) -> Iterator[ModelServer]:
+    """Serve a model that says its key in an answer, which waits for *gate*, and in a failure."""
+
+    def play(seen: Seen) -> Turn:
+        key = seen.headers["authorization"]
+        if "Tell me." in json.dumps(seen.body["messages"]):
+            message = f"{key} and {KEPT[:4]} are not good enough"
+            return fails(400, "invalid_request_error", message)
+        reached.set()
+        block = json.dumps({"status": "done", "words": key})
+        return says(f"You said {key}.\n", f"```json\n{block}\n```\n", gate=gate)
+
+    with serving(play) as server:
+        yield server
+
+
+def look_everywhere(screen: Screen, thread: str) -> None:
+    """Run every verb that shows something of the thread or of the machine."""
+    for words in (
+        ["thread", thread, "--full"],
+        ["thread", thread, "--json"],
+        ["threads"],
+        ["threads", "--json"],
+        ["agents", "--json"],
+    ):
+        assert screen.run(*words).returncode == 0
+    for words in (
+        ["verify", thread],
+        ["keys", "list"],
+        ["doctor"],
+        ["resume", thread],
+        ["run", "leaky", "--json"],
+    ):
+        screen.run(*words)
 
 
 def test_a_planted_secret_is_found_nowhere(home: Path) -> None:
@@ -134,23 +172,9 @@ def test_a_planted_secret_is_found_nowhere(home: Path) -> None:
     """
     gate = threading.Event()
     reached = threading.Event()
-
-    def play(seen: Seen) -> Turn:
-        if "Tell me." in json.dumps(seen.body["messages"]):
-            return fails(
-                400,
-                "invalid_request_error",
-                f"{seen.headers['authorization']} and {KEPT[:4]} are not good enough",
-            )
-        reached.set()
-        block = json.dumps({"status": "done", "words": seen.headers["authorization"]})
-        return says(
-            f"You said {seen.headers['authorization']}.\n", f"```json\n{block}\n```\n", gate=gate
-        )
-
     screen = Screen(home)
     (home / "leaky.py").write_bytes(LEAKY)
-    with serving(play) as server:
+    with leaking(gate, reached) as server:
         (home / "store" / "config.yaml").write_text(json.dumps(config(server.url)))
         assert screen.run("keys", "set", "KEPT", stdin=KEPT).returncode == 0
         assert screen.run("add", "leaky", "leaky.py", "--accept").returncode == 0
@@ -168,22 +192,7 @@ def test_a_planted_secret_is_found_nowhere(home: Path) -> None:
         followed.returncode,
         "'secret:KEPT' is not on PATH" in followed.stdout + followed.stderr,
     ) == (4, True)
-    for words in (
-        ["thread", thread, "--full"],
-        ["thread", thread, "--json"],
-        ["threads"],
-        ["threads", "--json"],
-        ["agents", "--json"],
-    ):
-        assert screen.run(*words).returncode == 0
-    for words in (
-        ["verify", thread],
-        ["keys", "list"],
-        ["doctor"],
-        ["resume", thread],
-        ["run", "leaky", "--json"],
-    ):
-        screen.run(*words)
+    look_everywhere(screen, thread)
     assert screen.run("export", thread, "out.tar.zst").returncode == 0
     with (home / "out.tar.zst").open("rb") as file:
         exported = zstandard.ZstdDecompressor().stream_reader(file).read()
