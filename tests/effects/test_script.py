@@ -4,12 +4,10 @@ is said about it.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +17,8 @@ from typing import Any
 
 import h11
 import pytest
-from testbed.scripting import PATH, Perform, as_user, bundle, harness_for, refusal, told
+from testbed.scripting import PATH, Perform, bundle, harness_for, refusal, told
+from testbed.users import as_user
 from testbed.webserver import Seen, serving, text
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
@@ -499,35 +498,13 @@ def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
     """The user nobody with the system's own Python needs no privilege for paths, writing, and the
     way into the script's network.
     """
-    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
     # the only dependency that the proxy has
     shutil.copytree(Path(h11.__file__).parent, open_place / "lib" / "h11")
-    paths.append(str(open_place / "lib"))
     with serving(page) as server:
         host = f"127.0.0.1:{server.port}"
-        words = [
-            "/usr/bin/setpriv",
-            "--reuid",
-            "65534",
-            "--regid",
-            "65534",
-            "--clear-groups",
-            "/usr/bin/python3",
-            "-B",
-            "-c",
-            ORDINARY,
-        ]
-        environment = {"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
-        done = subprocess.run(
-            [*words, str(open_place), host],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-            cwd="/",
+        stdout, stderr, fetched = as_user(
+            ORDINARY, str(open_place), host, paths=[open_place / "lib"]
         )
-    assert done.returncode == 0, done.stderr
-    stdout, stderr, fetched = json.loads(done.stdout)
     assert stdout == "data", stderr
     assert fetched.startswith(f"GET / {host}")
 

@@ -11,7 +11,6 @@ import json
 import os
 import select
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from testbed.cells import (
     step_line,
     unchecked,
 )
+from testbed.users import as_user
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
@@ -449,28 +449,7 @@ cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, tr
 print(cell.ask("S", 1, 0, {START!r}, deadline_s=5).body.decode())
 cell.close()
 """
-    command = [
-        "/usr/bin/setpriv",
-        "--reuid",
-        "65534",
-        "--regid",
-        "65534",
-        "--clear-groups",
-        "/usr/bin/python3",
-        "-B",
-        "-c",
-        scenario,
-    ]
-    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": os.pathsep.join(paths)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"null": [65534, []]}
+    assert as_user(scenario) == {"null": [65534, []]}
 
 
 # Lying on the pipe

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,28 +68,3 @@ def refusal(outcome: Outcome, kind: str = "policy") -> str:
 
 def objects_at(*places: Path) -> dict[Path, Identity]:
     return {place: (found.st_dev, found.st_ino) for place in places for found in (place.stat(),)}
-
-
-def as_user(source: str, *arguments: str, uid: int = 65534) -> Any:
-    """Run a program as an ordinary user with the system's own Python; return what it prints as
-    JSON.
-    """
-    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
-    words = [
-        "/usr/bin/setpriv",
-        "--reuid",
-        str(uid),
-        "--regid",
-        str(uid),
-        "--clear-groups",
-        "/usr/bin/python3",
-        "-B",
-        "-c",
-        source,
-    ]
-    environment = {"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [*words, *arguments], capture_output=True, text=True, check=False, env=environment, cwd="/"
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)

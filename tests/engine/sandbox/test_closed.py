@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from testbed.cells import MECHANISMS
 from testbed.processes import end_workers
-from testbed.scripting import Perform, as_user, harness_for, told
+from testbed.scripting import Perform, harness_for, told
 from testbed.steering import finish
+from testbed.users import as_user
 from uncaged_bundles.errors import EnvironmentLacks, SandboxUnavailable
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from testbed.cells import MECHANISMS
 from testbed.roles import EffectHarness
-from testbed.scripting import as_user, harness_for, told
+from testbed.scripting import harness_for, told
+from testbed.users import as_user
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_effects.script import ScriptHandler

@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from testbed.cells import MECHANISMS
+from testbed.users import as_user
 from uncaged_bundles.errors import RefusedError, SandboxUnavailable
 from uncaged_engine.sandbox.mechanism import choose
 from uncaged_engine.sandbox.script import (
@@ -751,28 +752,7 @@ third = run("{interpreter}", "-c", "import socket; socket.create_connection(('12
 print(json.dumps([first.stdout.decode(), (place / "scratch/new").stat().st_mode, (place / "evil").exists(), second.timed_out,
                   third.exit_code, third.stderr.decode(), user.uid]))
 """
-    command = [
-        "/usr/bin/setpriv",
-        "--reuid",
-        "65534",
-        "--regid",
-        "65534",
-        "--clear-groups",
-        interpreter,
-        "-B",
-        "-c",
-        scenario,
-    ]
-    paths = [path for path in sys.path if "site-packages" not in path and "lib/python" not in path]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": os.pathsep.join(paths), "PATH": "/usr/bin:/bin"},
-    )
-    assert done.returncode == 0, done.stderr
-    text, mode, evil, timed_out, code, complaint, uid = json.loads(done.stdout)
+    text, mode, evil, timed_out, code, complaint, uid = as_user(scenario)
     assert text == "data65534\n"
     assert not mode & stat.S_ISUID
     assert (evil, timed_out, code, uid) == (False, True, 1, 65534)
