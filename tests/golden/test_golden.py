@@ -28,6 +28,7 @@ NAMES = {
     "review": ("completed", 7, ""),
     "blocks": ("completed", 5, "Grüezi BERN, ZÜRICH"),
 }
+LINE_KINDS = {"format", "intent", "attempt", "role", "outcome", "error", "void", "control", "end"}
 
 
 class Golden:
@@ -104,25 +105,5 @@ def test_the_golden_journals_hold_every_kind_of_line() -> None:
     for name in NAMES:
         [journal] = (GOLDEN / name).glob("*.data.jsonl")
         for record in records_of(journal.read_bytes()):
-            kinds |= {
-                "format",
-                "intent",
-                "attempt",
-                "role",
-                "outcome",
-                "error",
-                "void",
-                "control",
-                "end",
-            } & set(record)
-    assert kinds == {
-        "format",
-        "intent",
-        "attempt",
-        "role",
-        "outcome",
-        "error",
-        "void",
-        "control",
-        "end",
-    }
+            kinds |= LINE_KINDS & set(record)
+    assert kinds == LINE_KINDS
