@@ -38,8 +38,8 @@ def agent_checks(engine: Engine) -> Iterator[Check]:
 
 
 def check_context(engine: Engine) -> CheckContext | None:
-    """Return the context of trials; None if the configuration cannot be read, which is a check of
-    its own.
+    """Return the context of the checks; None if the configuration cannot be read, which is a check
+    of its own.
     """
     from uncaged_agents.health.check import CheckContext
     from uncaged_bundles.ids import new_thread_id
@@ -53,7 +53,7 @@ def check_context(engine: Engine) -> CheckContext | None:
 
 
 def live_checks(engine: Engine) -> Iterator[Check]:
-    """Yield the outcome of each trial as soon as it is known."""
+    """Try each agent, and yield its outcome as soon as it is known."""
     from uncaged_agents.health.targets import check_all
 
     context = check_context(engine)
