@@ -1,7 +1,7 @@
 """Registry of flows: names, versions and grants of a store, in ``workflow.yaml`` and its index.
 
-Reads take no lock. A change is made under ``workflow.yaml.lock`` and written whole or not at all;
-then the index follows it.
+A read takes no lock unless it rebuilds the index. A change is made under ``workflow.yaml.lock`` and
+written whole or not at all; then the index follows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from ..records import replace
 from .entries import find_flow, is_granted, snapshot_of
 from .files import (
     changing,
-    locked,
     read_if_there,
     remove_stale_temporaries,
     sync_directory,
@@ -58,7 +57,6 @@ class Registry:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._path = store.registry_path
-        self._lock_path = store.registry_path.with_name(f"{store.registry_path.name}.lock")
         self._index_path = store.registry_path.with_suffix(".index")
 
     def read(self) -> Snapshot:
@@ -250,11 +248,11 @@ class Registry:
         except OSError as exc:
             raise StorageError(f"cannot read {self._path}: {exc.strerror or exc}") from exc
         try:
-            with locked(self._lock_path, timeout_s=READ_TIMEOUT_S):
+            with changing(self._path, timeout_s=READ_TIMEOUT_S):
                 with suppress(IndexMismatch), opened(self._index_path, self._path) as index:
                     return question(index)  # another process was quicker
                 return question(self._rebuilt())
-        except OSError:  # a read-only store, or a change that takes long
+        except (OSError, RefusedError):  # a read-only store, or a change that takes long
             return question(self._draft(read_if_there(self._path) or b"").as_index())
 
     def _rebuilt(self) -> Index:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from testbed.straced import calls_of, strace
 from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage import registry as registry_module
 from uncaged_bundles.storage.entries import find_flow, grant_row
+from uncaged_bundles.storage.files import changing
 from uncaged_bundles.storage.index import (
     RACY_NS,
     Index,
@@ -199,6 +201,21 @@ def test_a_read_only_store_is_read(
     done = subprocess.run(read_only, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == ([f"flow-{number:05}" for number in range(5)], "")
     assert index_path.exists() == has_index
+
+
+def test_a_change_that_takes_long_does_not_stop_a_reader(
+    registry: Registry, store: Store, index_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a valid index, a reader that does not get the lock of the registry parses the text
+    and writes no index.
+    """
+    monkeypatch.setattr(registry_module, "READ_TIMEOUT_S", 0.0)
+    fill(store, 2)
+    with changing(store.registry_path, timeout_s=0):
+        assert len(registry.read().flows) == 2
+        assert not index_path.exists()
+    assert len(registry.read().flows) == 2
+    assert index_path.exists()
 
 
 def test_an_edit_by_hand_is_seen_at_once(registry: Registry, store: Store) -> None:
