@@ -1,4 +1,6 @@
-"""What a step costs is counted, not measured: flushes, bytes, and what a resume performs again."""
+"""Costs of a step, counted instead of timed: flushes, bytes, and the effects that a resume performs
+again.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whatever a flow yields and wherever the power goes out, nothing is lost, and nothing is performed
-twice without a line that says so.
+"""Power cuts: whatever a flow yields and wherever the power goes out, no step is lost, and no
+effect is performed twice without a line that says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run_through(plan: Plan) -> Table:
 
 
 def essence(script: Script) -> list[dict[str, Any]]:
-    """What a thread did, whoever did it in however many tries."""
+    """Return what a thread did, without who did it and in how many tries."""
     return [
         fields_of(one)
         for one in records_of(script.data)

@@ -1,5 +1,5 @@
-"""However a journal is damaged, its readers agree, keep what is whole, and call corrupt what has
-valid lines behind it.
+"""Damaged journals: the readers agree, keep the whole lines, and call a journal corrupt if valid
+lines are behind the damage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def facts(history: History) -> dict[str, Any]:
 
 
 def both(data: bytes, script: Script) -> History | None:
-    """What both readers say, which must be the same; None if there is nothing to read."""
+    """Return the history that both readers give, which must be the same; None if there is none."""
     found: list[dict[str, Any] | None] = []
     history = None
     for read in (recover, recover_strictly):
@@ -39,7 +39,7 @@ def both(data: bytes, script: Script) -> History | None:
 
 @given(scripts())
 def test_fast_and_strict_reading_agree_on_whole_journals(script: Script) -> None:
-    """And find no damage."""
+    """Both readers find the same history and no damage."""
     history = both(script.data, script)
     assert history is not None
     assert history.damage is None
@@ -87,7 +87,7 @@ def test_one_flipped_byte(script: Script, data: st.DataObject) -> None:
 
 @given(scripts(), st.data())
 def test_lines_that_are_repeated_dropped_or_swapped(script: Script, data: st.DataObject) -> None:
-    """Whatever is done to whole lines, the readers agree and keep what stood before."""
+    """The readers agree on every change to whole lines, and keep the lines before it."""
     sealed = list(script.sealed)
     place = data.draw(st.integers(0, len(sealed) - 1))
     match data.draw(st.sampled_from(["repeat", "drop", "swap", "nul", "garbage"])):

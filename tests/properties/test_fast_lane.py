@@ -88,8 +88,8 @@ moments = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(sorted(ACTIONS)
 
 @dataclass(slots=True)
 class Recorder:
-    """What a driver does, in order, and what happens to it meanwhile: an action is due when so many
-    events are recorded.
+    """Record of a driver's actions, in order, and of what happens to it meanwhile: an action is due
+    when so many events are recorded.
     """
 
     due: Mapping[int, str]

@@ -1,4 +1,4 @@
-"""What a bundle did in a real sandbox process, it does again there for the same outcomes."""
+"""Replays in real sandbox processes: a bundle does the same again for the same outcomes."""
 
 from __future__ import annotations
 

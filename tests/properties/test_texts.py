@@ -1,4 +1,4 @@
-"""Whatever the values are, one spelling and one chain."""
+"""Texts of a journal: one spelling and one chain, whatever the values are."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_arbitrary_bytes_are_refused_or_canonical(raw: bytes) -> None:
 def test_a_seal_checks_behind_its_own_digest_only(
     fields: dict[str, object], previous: bytes
 ) -> None:
-    """Whatever stands in the line."""
+    """A sealed line follows the digest that it was sealed with and no other, whatever its text."""
     line, digest = chain.seal(previous, lines.step(1, {"outcome": fields}, 5))
     assert chain.check(previous, line) == chain.stated(line) == digest
     assert decode(line[:-1])

@@ -63,7 +63,7 @@ REJECTED = {"status": "rejected", "issues": ["one edit is missing"]}
 
 
 class TestAgent:
-    """One process, at most one turn at a time."""
+    """Agent as a process, with at most one turn at a time."""
 
     client: Client
 

@@ -93,7 +93,7 @@ def step_line(seq: int, **fields: object) -> bytes:
 
 
 def value_of(expression: str, mechanism: str = "auto", *, before: str = "") -> Any:
-    """What an expression is worth inside a cell."""
+    """Return the value of an expression inside a cell."""
     source = f"{before}\ndef run(input, options):\n    yield {{'null': {expression}}}\n"
     with cell_for(source, mechanism) as cell:
         reply = begin(cell)

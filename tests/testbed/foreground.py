@@ -44,8 +44,8 @@ def worker(
     """Run the worker of a bundle and wait until it listens, or has ended.
 
     Args:
-        python: what the interpreter is to run in place of the plain worker. before: words that
-            stand before the interpreter. slow_ms: as for `CellLimits`.
+        python: the interpreter's arguments in place of the plain worker. before: words in front
+            of the interpreter. slow_ms: as for `CellLimits`.
     """
     ready, theirs = os.pipe()
     words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]

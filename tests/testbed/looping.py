@@ -76,7 +76,7 @@ class GeneratorCell:
 
 
 def answer_with_its_value(command: Perform) -> Outcome:
-    """What the null effect does."""
+    """Answer as the null effect does."""
     body = command.body if isinstance(command.body, dict) else {}
     return (
         Failure.of("null", str(body["fail"]))
@@ -87,8 +87,7 @@ def answer_with_its_value(command: Perform) -> Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Table:
-    """Everything that a loop needs, in memory; `play` runs a thread from wherever its journal
-    stands.
+    """Everything that a loop needs, in memory; `play` runs a thread from the end of its journal.
 
     commands: what the loop asked for. performed: seq and attempt of each effect, intended: when it
     was first asked for. flushed: how many lines are on disk. crash_at: the number of the command at

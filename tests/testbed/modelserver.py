@@ -34,9 +34,9 @@ STOPS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One answer of the model.
+    """Answer of the model.
 
-    text: its pieces. calls: tool and arguments; text stands for arguments as they are, JSON or not.
+    text: its pieces. calls: tool and arguments; text as arguments is sent as it is.
     thinking: a signed thought before it. status, headers, body: an answer that is no stream. cut:
     break off after the text, "hard" by closing the connection, "soft" by ending the stream politely
     but too early. gate: wait for it after the text. error: an error in the middle of the stream, by

@@ -75,7 +75,7 @@ def in_place() -> None:
 
 
 def no_registry_lock() -> None:
-    """Everybody changes the registry at once."""
+    """Let processes change the registry at once."""
     for name in ("locked", "changing"):
         setattr(registry, name, lambda *_arguments, **_named: nullcontext())
 

@@ -17,7 +17,7 @@ _LINE = re.compile(r"^(?:(\d+) +)?(\w+)\((.*)\) += (-?\d+|\?)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One system call. pid: 0 if only one process was traced. result: None if it never returned."""
+    """System call. pid: 0 if only one process was traced. result: None if it never returned."""
 
     pid: int
     name: str
@@ -48,7 +48,7 @@ def strace(
     alone: bool = False,
     light: bool = False,
 ) -> list[str]:
-    """The words that stand before a command.
+    """Return the words in front of a command that trace it.
 
     Args:
         paths: only calls about these files count. inject: ``NAME:error=EIO:when=3`` and the like.

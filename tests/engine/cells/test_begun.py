@@ -1,5 +1,5 @@
-"""A worker's first sandbox is started before anybody tried whether it holds; whether it does is
-found out in time.
+"""Early start of a worker's first sandbox: the mechanism is assumed to work, and is checked before
+the bundle is sent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def test_what_is_assumed_is_what_would_be_tried_first() -> None:
 
 @pytest.mark.slow
 def test_a_cell_that_was_begun_is_the_shared_one() -> None:
-    """It gets the bundle that it was started for, and no second process is started."""
+    """The cell gets the bundle that it was started for, and no second process is started."""
     mechanism = choose()
     cell = Cell.spawn(mechanism, limits=CellLimits())
     cells = start_cells(unchecked(YIELDS), "auto", limits=CellLimits(), begun=(cell, mechanism))
@@ -77,7 +77,7 @@ def test_a_sandbox_that_was_assumed_in_vain_is_replaced(program: str, tmp_path: 
 
 @pytest.mark.slow
 def test_a_trusted_bundle_does_not_get_the_cell_that_was_begun() -> None:
-    """It has no sandbox, and the process that was started in vain is gone."""
+    """A trusted bundle has no sandbox, and the process that was started in vain is gone."""
     mechanism = choose()
     cell = Cell.spawn(mechanism, limits=CellLimits())
     cells = start_cells(

@@ -118,7 +118,9 @@ def test_a_failure_is_thrown_and_a_role_step_is_sent_whole(mechanism: str) -> No
 
 
 def test_an_uncaught_failure_ends_the_run(echo: Cell) -> None:
-    """What the bundle does not catch is its own error, with the place where it stood."""
+    """An outcome's error that the bundle does not catch is the bundle's own error, with the line
+    that raised it.
+    """
     begin(echo)
     reply = echo.send_outcome(
         1, 1, step_line(1, error={"kind": "http", "message": "HTTP 500"}), deadline_s=DEADLINE_S
@@ -269,13 +271,13 @@ def test_circular_data_is_refused() -> None:
     ],
 )
 def test_a_bundle_that_does_not_begin_raises(source: str, complaint: str) -> None:
-    """Errors before the first yield are told like any other."""
+    """Errors before the first yield are reported like any other."""
     with cell_for(source) as cell:
         assert complaint in error_of(begin(cell))["message"]
 
 
 def test_a_bundle_that_does_not_compile_is_an_error(mechanism: str) -> None:
-    """It never gets a cell."""
+    """A bundle that does not compile never gets a cell."""
     with pytest.raises(BundleError, match="SyntaxError"), cell_for("def run(:\n", mechanism):
         raise AssertionError("it must not start")
 
@@ -295,7 +297,7 @@ def test_what_a_bundle_prints_is_no_answer(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_loop_ends_at_its_deadline(mechanism: str) -> None:
-    """The one who looped is told deadline, whoever comes later closed."""
+    """The request that looped fails with `deadline`, later ones with `closed`."""
     with cell_for(LOOPING, mechanism) as cell:
         begin(cell)
         before = time.monotonic()
@@ -339,8 +341,8 @@ def test_waiting_for_a_turn_does_not_count() -> None:
 
 
 def test_slow_is_called_once_and_only_when_it_is_slow() -> None:
-    """After five milliseconds without an answer, or when somebody else has the turn; not for a
-    quick answer.
+    """A wait beyond the limit, for the reply or for another thread's turn, calls it once; a quick
+    reply does not.
     """
     source = """
 def run(input, options):
@@ -372,7 +374,7 @@ def run(input, options):
 
 
 def test_an_error_in_slow_ends_the_cell() -> None:
-    """An answer that nobody waited for must not be read as the next one."""
+    """A reply that was not read must not be taken for the next one."""
     source = "def run(input, options):\n    yield {'null': 1}\n    for _ in range(3_000_000): pass\n    yield {'null': 2}\n"
 
     def fail() -> None:
@@ -386,7 +388,7 @@ def test_an_error_in_slow_ends_the_cell() -> None:
 
 
 def test_many_threads_share_a_cell() -> None:
-    """Everybody gets the own answers, with messages larger than a pipe in both directions."""
+    """Each thread gets its own replies, with messages larger than a pipe in both directions."""
     source = "def run(input, options):\n    last = input['prompt']\n    while True:\n        last = yield {'null': last}\n"
     wrong: list[object] = []
     with cell_for(source) as cell:
@@ -501,7 +503,7 @@ with cell_for({LOOPING!r}, {mechanism!r}) as cell:
 
 
 def test_a_trusted_bundle_has_the_world() -> None:
-    """It reads the clock and files, and gets the caller's environment."""
+    """A trusted bundle reads the clock and files, and gets the caller's environment."""
     source = """
 import os, time
 def run(input, options):
@@ -539,6 +541,6 @@ def test_a_set_has_one_order(mechanism: str) -> None:
 
 
 def test_a_frame_with_a_line_feed_is_our_own_fault(echo: Cell) -> None:
-    """It would be two requests."""
+    """A frame with a line feed would be two requests."""
     with pytest.raises(ValueError, match="line feed"):
         echo.send_outcome(1, 1, b'{"seq":1,\n"outcome":1}', deadline_s=1)

@@ -1,5 +1,5 @@
-"""A generator is brought to where its journal stands, and proved to have yielded what the journal
-holds.
+"""Replay of a generator up to the end of its journal, and the proof that it yielded the same
+effects.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def test_a_bundle_that_ends_early_is_found(n: int, done: int, counting: Cell, bl
 
 
 def test_the_open_effect_must_fit_too(counting: Cell, blobs: Blobs) -> None:
-    """The intent that nobody answered is part of what the bundle has to yield; it is seen alone
-    before anybody says so.
+    """The open intent is part of what the bundle has to yield; a difference is tried in a cell of
+    its own before it is reported.
     """
     fits = count_script(3, 1).intent(2)
     assert run(fits, counting, blobs) == BundleReply("effect", b'{"null":{"value":2}}')
@@ -202,7 +202,7 @@ def test_handed_over_steps_are_input_and_the_rest_is_replayed(planned: Cell, blo
 
 
 def test_a_trusted_bundle_is_not_replayed(blobs: Blobs) -> None:
-    """It gets all its steps handed over."""
+    """A trusted bundle gets all its steps handed over."""
     assert replay_of(count_script(5, 3), blobs, trusted=True).handed_over == 3
 
 

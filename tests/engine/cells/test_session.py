@@ -45,7 +45,7 @@ HASTY_S = 0.3
 
 
 class Flow:
-    """One thread of the bundle, as its driver sees it."""
+    """Thread of the bundle, as its driver sees it."""
 
     def __init__(
         self, cells: Cells, directory: Path, number: int, word: str | None, deadline_s: float
@@ -122,8 +122,8 @@ def test_threads_of_a_bundle_share_one_process(cells: Cells, flow: Callable[...,
 def test_a_killed_sandbox_is_replaced_and_nobody_notices(
     cells: Cells, flow: Callable[..., Flow]
 ) -> None:
-    """Every thread is replayed and goes on where it was; whoever met the dead process goes on
-    alone, the others together.
+    """Every thread is replayed and goes on where it was: the one that met the dead process alone,
+    the others together.
     """
     first, second, third = flow(1), flow(2), flow(3)
     for one in (first, second, third):
@@ -143,9 +143,7 @@ def test_a_killed_sandbox_is_replaced_and_nobody_notices(
 def test_a_sandbox_that_dies_again_and_again_between_answers_is_replaced_each_time(
     flow: Callable[..., Flow],
 ) -> None:
-    """A thread that makes progress is no culprit, however often its process is ended by somebody
-    else.
-    """
+    """A thread that makes progress is no culprit, however often something ends its sandbox."""
     one = flow()
     one.begin()
     for value in range(2, 6):
@@ -203,7 +201,7 @@ def test_a_difference_counts_only_if_it_shows_alone(steps: int, flow: Callable[.
 def test_a_difference_that_shows_alone_is_an_error_with_both_sides(
     flow: Callable[..., Flow],
 ) -> None:
-    """This code does not yield what this journal holds."""
+    """The error shows the recorded effect and the one that this code yields instead."""
     other = flow()
     other.journal.append(lines.intent(1, b'{"null":{"value":7}}', NOW_MS))
     other.journal.append(lines.step(1, {"outcome": None}, NOW_MS))

@@ -26,7 +26,7 @@ def cells() -> Iterator[Cells]:
 
 
 def from_another_thread(cells: Cells) -> Cell:
-    """What a driver gets that ends right afterwards."""
+    """Return the cell that a driver gets whose thread ends right afterwards."""
     got: list[Cell] = []
     driver = threading.Thread(target=lambda: got.append(cells.shared()))
     driver.start()
@@ -37,18 +37,18 @@ def from_another_thread(cells: Cells) -> Cell:
 
 
 def test_a_cell_outlives_the_thread_that_asked_for_it(cells: Cells) -> None:
-    """It dies with the operating-system thread that started it, so none is started by a driver."""
+    """A cell dies with the operating-system thread that started it, so no driver starts one."""
     cell = from_another_thread(cells)
     assert begin(cell).word == "effect"
     assert cells.shared() is cell
 
 
 def test_a_dead_cell_is_replaced_once_for_all(cells: Cells) -> None:
-    """Whoever comes after the death was noticed gets the same new one."""
+    """Requests after the death was noticed get the same new cell."""
     first = cells.shared()
     os.kill(first._launched.child.pid, signal.SIGKILL)
     with pytest.raises(CellDied):
-        while True:  # what stands in the sandbox dies a moment after its keeper
+        while True:  # the process in the sandbox dies a moment after its keeper
             begin(first)
     second = cells.shared()
     assert second is not first
@@ -64,7 +64,7 @@ def test_a_cell_alone_is_nobody_elses(cells: Cells) -> None:
 
 
 def test_a_bundle_that_does_not_compile_is_an_error_every_time() -> None:
-    """Each who asks hears it, and nothing is left behind."""
+    """Each caller gets the error, and no process is left behind."""
     cells = Cells(unchecked("def run(:\n"), choose(), CellLimits())
     for _ in range(2):
         with pytest.raises(BundleError):

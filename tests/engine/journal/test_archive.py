@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_compressing_and_restoring_give_the_same_bytes(path: Path) -> None:
-    """One file at a time: the plain one or the packed one."""
+    """One file is there at a time, the plain one or the packed one."""
     data = path.read_bytes()
     packed = archive.compress(path)
     assert (packed.name, path.exists()) == ("X.data.jsonl.zst", False)

@@ -18,7 +18,7 @@ def blobs(tmp_path: Path) -> BlobDirectory:
 
 
 def test_what_was_put_can_be_got(blobs: BlobDirectory) -> None:
-    """The same bytes twice are one file."""
+    """Equal bytes are one file."""
     name = blobs.put(b"large")
     assert blobs.put(b"large") == name == blob_hash(b"large")
     assert blobs.get(name) == b"large"
@@ -37,9 +37,7 @@ def test_a_blob_that_lies_is_not_believed(blobs: BlobDirectory) -> None:
 
 
 def test_a_damaged_blob_is_mended_by_the_same_bytes(blobs: BlobDirectory) -> None:
-    """A file of that name with other bytes (a disk that lost them) does not stand in for what is
-    put now.
-    """
+    """A file of that name with other bytes (a disk that lost them) is written again."""
     name = blobs.put(b"large")
     (blobs.directory / name).write_bytes(b"")
     assert blobs.put(b"large") == name
@@ -58,8 +56,8 @@ def test_the_largest_field_is_moved(blobs: BlobDirectory) -> None:
 
 
 def test_a_line_is_expanded_for_the_bundle(blobs: BlobDirectory) -> None:
-    """It gets the field back in its old place and no trace of the blob; a line without one is
-    passed as it is.
+    """The bundle gets the field back in its old place and no trace of the blob; a line without a
+    blob is passed unchanged.
     """
     script = (
         Script.begun().intent(1).add(lines.step(1, blobs.spill({"outcome": [1, "é"]}), 5)).done(2)
@@ -73,7 +71,7 @@ def test_a_line_is_expanded_for_the_bundle(blobs: BlobDirectory) -> None:
 
 
 def test_a_record_is_expanded_for_readers(blobs: BlobDirectory) -> None:
-    """The same for parsed records."""
+    """Parsed records get their field back in the same way."""
     record = {"seq": 1, **blobs.spill({"outcome": "x"}), "timestamp": 5}
     assert blobs.expand_record(record) == {"seq": 1, "outcome": "x", "timestamp": 5}
     assert blobs.expand_record({"seq": 1}) == {"seq": 1}

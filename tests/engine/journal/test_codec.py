@@ -1,4 +1,4 @@
-"""What `encode` writes is the only text that `decode` accepts."""
+"""Canonical JSON: `decode` accepts only the text that `encode` writes."""
 
 from __future__ import annotations
 

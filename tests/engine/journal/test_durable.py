@@ -52,7 +52,7 @@ def test_after_a_failed_flush_only_what_was_flushed_before_counts(path: Path) ->
 
 
 def test_the_next_owner_settles_what_was_in_doubt(path: Path) -> None:
-    """Its first act is to write those bytes again; then every reader sees them, and the note is
+    """The next owner first writes those bytes again; then every reader sees them, and the note is
     gone.
     """
     trouble.write(path, Trouble(message="the flush failed", on_disk=size_of(5)))

@@ -1,4 +1,4 @@
-"""Whoever has a journal open holds its lock, and what `flush` returned from is on disk."""
+"""Journal files: the owner holds the lock, and lines for which `flush` returned are on disk."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def descriptor_of(path: Path) -> int:
 
 
 def test_a_new_journal_holds_its_start_record(path: Path) -> None:
-    """It is whole under its final name, for its owner alone, and nothing temporary is left beside
-    it.
+    """A new journal is whole under its final name, readable by its owner alone, and no temporary
+    file is left beside it.
     """
     assert path.read_bytes() == Script.begun().data
     assert [one.name for one in path.parent.iterdir()] == [path.name]
@@ -73,7 +73,9 @@ def test_one_owner_at_a_time(path: Path) -> None:
 
 
 def test_a_refused_second_owner_does_not_free_the_lock_of_the_first(path: Path) -> None:
-    """It closes its own descriptor of the file, which must not end the first one's lock."""
+    """The second owner closes its own descriptor of the file, which must not end the first one's
+    lock.
+    """
     journal = opened(path)
     for _ in range(3):
         with pytest.raises(JournalBusy):
@@ -83,8 +85,8 @@ def test_a_refused_second_owner_does_not_free_the_lock_of_the_first(path: Path) 
 
 
 def test_a_closed_handle_takes_nothing_more(path: Path) -> None:
-    """Whoever still knows it is told that the thread was left; no byte goes to whatever file has
-    its number now.
+    """A caller that still has the handle gets the error that the thread was left; no byte is
+    written to the file that has its descriptor's number now.
     """
     journal = opened(path)
     number = descriptor_of(path)
@@ -144,8 +146,8 @@ def test_a_failed_write_is_final_for_its_handle(path: Path) -> None:
 
 @pytest.mark.parametrize("torn", [b'{"seq":1,"inte', bytes(700), b'{"seq":1,"intent":{}}\n', b"\n"])
 def test_a_torn_tail_is_kept_aside_and_cut(path: Path, torn: bytes) -> None:
-    """The journal ends with its last whole line again; what was cut stands beside it under the
-    place where it began.
+    """The journal ends with its last whole line again; the cut bytes are in a file beside it, named
+    by the offset at which they began.
     """
     whole = path.read_bytes()
     path.write_bytes(whole + torn)

@@ -35,7 +35,7 @@ def in_memory(_directory: Path) -> Open:
 
 @pytest.fixture(params=[in_files, in_memory])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """What opens the journal of a new thread."""
+    """Return a function that opens the journal of a new thread."""
     make: Callable[[Path], Open] = request.param
     return make(tmp_path)
 

@@ -39,7 +39,9 @@ def test_a_line_tells_its_shape(name: str) -> None:
 
 
 def test_the_head_of_a_journal_tells_the_flow() -> None:
-    """Also where the record is cut off; nothing is told where the name is not in sight."""
+    """The name is found even if the record is cut off behind it, and is None if it is not in the
+    first bytes.
+    """
     body = lines.start(start_fields(), NOW_MS)
     name = json.loads(sealed(body))["name"]
     assert lines.flow_in(body[: lines.HEAD_BYTES]) == name
@@ -89,9 +91,7 @@ def test_only_steps_of_a_role_count_as_rounds() -> None:
     ],
 )
 def test_the_effect_is_cut_out_to_the_letter(effect: bytes) -> None:
-    """What stands in the intent are the bundle's own bytes, even if they look like parts of a
-    line.
-    """
+    """The intent holds the bundle's own bytes, even if they look like parts of a line."""
     assert lines.effect_of_intent(sealed(lines.intent(7, effect, NOW_MS))) == effect
 
 

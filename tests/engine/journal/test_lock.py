@@ -27,7 +27,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_one_open_file_holds_it_and_another_is_refused(path: Path) -> None:
-    """Also within one process: the lock is the open file's, not the process's."""
+    """The lock is the open file's, not the process's, so a second open file of one process is
+    refused.
+    """
     first, second = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
     try:
         assert lock.take(first)
@@ -72,7 +74,7 @@ def test_a_missing_file_is_not_alive(tmp_path: Path) -> None:
 
 
 def test_sigkill_frees_it_at_once(path: Path) -> None:
-    """However the holder ends, once it has gone nobody looks alive."""
+    """A journal whose holder has gone, in whatever way, does not look alive."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:

@@ -109,8 +109,8 @@ def test_controls_stay_in_force_until_a_resume(read: Read, word: str) -> None:
 
 @READERS
 def test_a_note_is_kept_until_a_role_was_asked(read: Read) -> None:
-    """It is for the next prompt: a crash and another resume in between do not lose it, effects of
-    other kinds do not use it up.
+    """A note is for the next prompt: a crash and another resume in between do not lose it, and
+    effects of other kinds do not use it up.
     """
     script = Script.begun().control("resume", note="look again").done(1).control("resume")
     assert history_of(script, read).note == "look again"
@@ -127,15 +127,15 @@ def test_a_note_is_kept_until_a_role_was_asked(read: Read) -> None:
 
 @READERS
 def test_pausing_a_thread_that_waits_leaves_it_paused(read: Read) -> None:
-    """The last word counts: whoever pauses a waiting thread finds it paused."""
+    """The last control counts: a waiting thread that is paused is paused."""
     history = history_of(Script.begun().intent(1).control("wait").control("pause"), read)
     assert (history.paused, history.waiting) == (True, False)
 
 
 @READERS
 def test_an_end_stands_until_a_resume(read: Read) -> None:
-    """The end record counts if nothing took it back; what a later control says of nobody's interest
-    is passed over.
+    """An end record counts until a resume follows it; a control of an unknown kind changes
+    nothing.
     """
     script = three_steps().control("pause").end("limit", limit="maxRounds", value=1)
     assert history_of(script, read).end is not None
@@ -175,7 +175,7 @@ STRANGE: dict[str, Script] = {
     "a void of nothing": Script.begun().done(1).void(1),
     "a step behind a void": Script.begun().intent(1).void(1).step(1),
     "a sub-step of nothing": Script.begun().step(1, sub=0, outcome=1),
-    "a shape that nobody knows": Script.begun().add(b'{"surprise":1'),
+    "an unknown shape": Script.begun().add(b'{"surprise":1'),
 }
 
 
@@ -230,8 +230,8 @@ def test_a_flipped_byte_in_the_tail_is_cut_and_one_before_it_is_corrupt(
 
 @READERS
 def test_nul_fill(read: Read) -> None:
-    """What a file system leaves of a write that never reached the disk: NULs at the end are a tail,
-    NULs in the middle are corrupt.
+    """NULs, which a file system leaves of a write that never reached the disk, are a tail at the
+    end and corrupt in the middle.
     """
     script = three_steps()
     for count in (1, 60, 4096):
@@ -247,7 +247,7 @@ def test_nul_fill(read: Read) -> None:
 
 @READERS
 def test_a_duplicated_line(read: Read) -> None:
-    """The same line twice: at the end a tail, before other lines corrupt."""
+    """A doubled line is a tail at the end, and corrupt before other lines."""
     script = three_steps()
     last = read(script.data + script.sealed[-1], BUNDLE, THREAD)
     assert last.damage is not None
@@ -272,7 +272,9 @@ def test_a_gap(read: Read) -> None:
 
 @READERS
 def test_a_foreign_line_in_the_middle_is_corrupt(read: Read) -> None:
-    """Somebody's editor added a line: nothing behind it is believed, nothing is moved."""
+    """A line that an editor added makes the journal corrupt: no line behind it is believed, and
+    none is moved.
+    """
     script = three_steps()
     for foreign in (b"\n", b"hello\n", b'{"control":"note"}\n'):
         assert read(
@@ -315,8 +317,8 @@ def test_a_start_record_of_a_newer_format_is_refused(read: Read) -> None:
 
 
 def test_strict_reading_refuses_a_sealed_line_that_is_no_canonical_json() -> None:
-    """Fast reading trusts whoever could seal; strict reading parses every line, so an edited and
-    re-chained journal shows.
+    """Fast reading trusts the chain; strict reading parses every line, so an edited and re-chained
+    journal shows.
     """
     script = Script.begun().add(b'{"seq":1,"intent":{"null":{"a":1,"a":2}},"timestamp":1')
     assert history_of(script, recover).damage is None
@@ -326,8 +328,8 @@ def test_strict_reading_refuses_a_sealed_line_that_is_no_canonical_json() -> Non
 
 
 def test_effect_marks_show_what_each_step_answered() -> None:
-    """One mark per step: the (last) intent's bytes, its blob's hash, or the output that a bundle's
-    own step stands for.
+    """Each step has one mark: the (last) intent's bytes, its blob's hash, or the output that the
+    bundle made itself.
     """
     script = (
         Script.begun()

@@ -36,7 +36,7 @@ def test_a_note_is_found_by_every_name_of_its_journal(tmp_path: Path, runtime: P
 
 
 def test_after_a_reboot_nothing_is_in_doubt(tmp_path: Path, runtime: Path) -> None:
-    """What a journal shows then is what the disk kept; the reason is still told."""
+    """A journal holds after a reboot what the disk kept; the failure is still shown."""
     journal = tmp_path / "one.jsonl"
     trouble.write(journal, Trouble(message="/disk: full", on_disk=7))
     [file] = runtime.iterdir()

@@ -1,4 +1,4 @@
-"""What was used up is added up, and a limit is told in words."""
+"""Usage of agents: its sum, and the sentence about a limit that was reached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from uncaged_engine.journal.usage import NOTHING, Spent, exceeded
 def test_a_limit_is_told_as_a_person_would_say_it(
     limits: dict[str, float], seconds: float, message: str
 ) -> None:
-    """One is singular, money has its sign, and large numbers are not written as powers of ten."""
+    """The number 1 has a singular, money has its sign, and large numbers are not written as powers
+    of ten.
+    """
     found = exceeded(limits, Spent(input_tokens=3, cost=0.5), seconds)
     assert found is not None
     assert found["message"] == message

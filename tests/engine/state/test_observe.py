@@ -1,4 +1,4 @@
-"""How a thread stands is read from its files, without touching its lock."""
+"""Observation of threads: their state is read from the files, without taking the lock."""
 
 from __future__ import annotations
 
@@ -195,10 +195,12 @@ def test_a_listing_tells_the_state(name: str, store: Store, bundle: Bundle) -> N
 def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(
     name: str, store: Store, bundle: Bundle
 ) -> None:
-    """Whatever stands at the end, reading the last window gives what reading everything gives."""
+    """Reading the last window gives the same as reading everything, for every way in which a
+    journal ends.
+    """
 
     class Later(Script):
-        """The same lines, sixty steps later."""
+        """Script whose lines are sixty steps later."""
 
         def add(self, body: bytes) -> Self:
             return super().add(
@@ -220,7 +222,7 @@ def test_a_listing_of_a_long_journal_is_that_of_a_full_reading(
 
 
 def test_a_held_lock_means_running_unless_the_end_is_there(store: Store, bundle: Bundle) -> None:
-    """Whoever holds the lock works on it; an end record is the last word all the same."""
+    """A thread whose lock is held is running, unless its journal has an end record."""
     for script, status in (
         (script_of(bundle).done(1), "running"),
         (script_of(bundle).end("completed", result=None), "completed"),
@@ -256,7 +258,9 @@ def test_a_thread_that_ends_while_it_is_looked_at_is_not_taken_for_a_dead_one(
 
 
 def test_times_come_from_the_journal(store: Store, bundle: Bundle) -> None:
-    """Started: the start record's; updated: the last whole line's, whatever stands behind it."""
+    """A thread's start is the start record's time, its update the last whole line's, whatever is
+    behind that.
+    """
     script = script_of(bundle).done(1).done(2)
     found = summary(store, bundle, script)
     assert (found.started_ms, found.updated_ms) == (NOW_MS, NOW_MS + 2)
@@ -284,7 +288,7 @@ def test_a_torn_tail_is_no_problem_and_damage_is(store: Store, bundle: Bundle) -
 def test_what_cannot_be_read_is_listed_all_the_same(
     data: bytes, store: Store, bundle: Bundle
 ) -> None:
-    """One line of the listing says so; its age comes from its id."""
+    """A line of the listing states the problem; the thread's age comes from its id."""
     placed = place(store)
     placed.path.write_bytes(data)
     found = summarise(store, bundle.hash, placed.thread, placed.path)
@@ -306,7 +310,9 @@ def test_a_thread_of_a_bundle_that_is_gone_is_listed(store: Store) -> None:
 
 
 def test_a_view_has_every_record_without_its_chain(store: Store, bundle: Bundle) -> None:
-    """In the journal's order, start apart, and the end if it stands."""
+    """Records are in the journal's order, the start record apart, and the end record only if no
+    resume follows it.
+    """
     script = (
         script_of(bundle, prompt="hello").done(1).output(2).end("completed", result={"data": 1})
     )
@@ -321,7 +327,7 @@ def test_a_view_has_every_record_without_its_chain(store: Store, bundle: Bundle)
 
 
 def test_a_view_puts_blobs_back(store: Store, bundle: Bundle) -> None:
-    """What stands in a blob is shown in its place."""
+    """The content of a blob is shown in the place of its note."""
     from uncaged_engine.journal.blobs import BlobDirectory
 
     script = script_of(bundle).intent(1)

@@ -45,9 +45,7 @@ def test_every_state_can_be_reached() -> None:
 
 
 def test_an_event_without_a_cell_leaves_the_state() -> None:
-    """What happens to a thread that has ended, or that is corrupt, changes nothing but by the
-    table.
-    """
+    """Events change a thread that has ended, or that is corrupt, only as the table says."""
     assert [after(state, "crash") for state in STATES] == [
         "interrupted" if state == "running" else state for state in STATES
     ]
@@ -122,7 +120,7 @@ def test_what_ended_cannot_be_paused_or_killed() -> None:
     [(state, event) for state, event in product(STATES, COMMANDS) if not allowed(state, event)],
 )
 def test_a_refusal_says_the_state_and_the_next_step(state: State, event: Event) -> None:
-    """Whoever is refused reads what the thread is and what can be done with it."""
+    """A refusal names the thread's state and the commands that are possible."""
     text = refusal(state, event, "01HX")
     assert text.startswith(f"thread 01HX is {state}: it cannot be ")
     assert text.endswith(NEXT_STEP[state])
@@ -154,7 +152,7 @@ def test_a_refusal_says_the_state_and_the_next_step(state: State, event: Event) 
     ],
 )
 def test_the_state_follows_from_disk_and_lock(facts: Facts, locked: bool, expected: State) -> None:
-    """Damage comes first, then the end record, then whether somebody holds the lock, then what is
-    open, then the controls.
+    """Damage comes first, then the end record, then a held lock, then an open effect, then the
+    controls.
     """
     assert status(facts, locked=locked) == expected

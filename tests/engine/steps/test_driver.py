@@ -40,7 +40,7 @@ EVENTFUL = [
 output, and two that are performed by a later owner.
 """
 LEFT = {"waiting": {"wait": True}, "paused": {"lack": "a tool"}}
-"""Effects that a thread is left with, and how it stands then."""
+"""Effects that a thread is left with, and its state then."""
 
 
 @pytest.fixture
@@ -83,9 +83,7 @@ def last_of(placed: Placed) -> list[str]:
 def test_a_kill_that_comes_as_the_thread_is_left_is_carried_out(
     word: str, begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the loop's last look at what is wanted: whoever was told that it is being killed finds
-    it killed.
-    """
+    """A kill that was confirmed after the loop last looked for one ends the thread as killed."""
     placed, driver = begin({"null": LEFT[word]})
     just_before(monkeypatch, Driver, "_leave", driver.kill)
     assert driver.run() == "killed"
@@ -116,7 +114,7 @@ def test_whoever_comes_after_that_hears_of_it(
 def test_a_pause_that_comes_after_the_end_was_written_is_refused(
     begin: Callable[..., tuple[Placed, Driver]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing of it stands in the journal."""
+    """A refused pause leaves no line in the journal."""
     placed, driver = begin()
 
     def too_late() -> None:
@@ -131,7 +129,7 @@ def test_a_pause_that_comes_after_the_end_was_written_is_refused(
 def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
     store: Store, begin: Callable[..., tuple[Placed, Driver]]
 ) -> None:
-    """Whoever started it, or answered it, was slower than whoever paused it."""
+    """A pause that is in the journal before the start or answer arrives is obeyed."""
     placed, first = begin({"null": {"value": 1}})
     first.close()
     with closing(JournalFile.open(store, placed.bundle.hash, placed.thread)) as journal:

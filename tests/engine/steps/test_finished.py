@@ -55,8 +55,8 @@ def test_all_finished_steps_come_in_order_and_nothing_else(journal: JournalFile)
 
 
 def test_a_step_is_read_once(store: Store, journal: JournalFile) -> None:
-    """However long a thread is, a question costs what is new; a text in a blob is fetched once,
-    too.
+    """Each question reads only the lines that are new, however long the thread is; a text in a blob
+    is fetched once, too.
     """
     blobs = Counted(store.blobs)
     journal.blobs = blobs
@@ -70,7 +70,7 @@ def test_a_step_is_read_once(store: Store, journal: JournalFile) -> None:
 
 
 def test_a_half_written_line_is_no_step_yet(journal: JournalFile) -> None:
-    """It is read whole, or not at all; and the next question begins where it begins."""
+    """A line is read whole or not at all; the next question begins where the half line begins."""
     steps = FinishedSteps(journal)
     write(journal, 1, {"outcome": 1})
     assert len(steps.records()) == 1

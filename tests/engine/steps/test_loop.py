@@ -122,8 +122,8 @@ def test_an_output_is_one_flushed_line() -> None:
     ],
 )
 def test_a_malformed_output_is_answered_with_an_error(body: object) -> None:
-    """It becomes a failed step like any other effect's, with an intent that shows what was yielded;
-    nothing is performed.
+    """A malformed output becomes a failed step like any other effect's, with an intent that shows
+    what was yielded; no effect is performed.
     """
 
     def run() -> Flow:
@@ -145,7 +145,9 @@ def test_a_malformed_output_is_answered_with_an_error(body: object) -> None:
 
 
 def test_a_malformed_output_is_taken_up_again_after_a_crash() -> None:
-    """Its intent is open then; it is not written a second time, which no reader would accept."""
+    """The intent of a malformed output is open after a crash; a second one, which no reader would
+    accept, is not written.
+    """
 
     def run() -> Flow:
         try:
@@ -160,7 +162,7 @@ def test_a_malformed_output_is_taken_up_again_after_a_crash() -> None:
 
 
 def test_the_largest_output_fits_a_line() -> None:
-    """Up to the limit an output stands in its line whole, whatever its characters."""
+    """An output up to the limit is in its line whole, whatever its characters."""
     frame = len('{"output":{"role":"r","content":"","meta":{}}}')
     content = "é" * ((lines.SPILL_BYTES - frame) // 2)
 
@@ -186,8 +188,8 @@ def test_what_the_policy_lacks_is_refused_and_not_performed() -> None:
 
 @pytest.mark.parametrize("kind", ["output", "role"])
 def test_no_rounds_means_start_and_end_only(kind: str) -> None:
-    """maxRounds 0: the first step with a role ends the thread as `limit`, and nothing stands
-    between.
+    """With maxRounds 0 the first step with a role ends the thread as `limit`, and no line is
+    between start and end.
     """
 
     def run() -> Flow:
@@ -234,9 +236,7 @@ def test_rounds_count_steps_with_a_role_and_steps_count_all() -> None:
 
 
 def test_a_pause_stops_before_the_next_effect() -> None:
-    """What was written so far is flushed; no intent follows; the outcome that was in flight is
-    kept.
-    """
+    """The lines so far are flushed, no intent follows, and the outcome in flight is kept."""
     table = Table(stops=lambda asked: "pause" if asked == 2 else None)
     assert table.play(two_effects) == "paused"
     assert order(table) == ["intent*", "Perform 1", "step", "Ask 1", "Flush"]
@@ -346,7 +346,7 @@ def test_an_open_intent_that_only_a_person_can_settle_is_left() -> None:
 
 
 def test_a_skipped_effect_is_a_failure_for_the_bundle() -> None:
-    """The bundle hears that nobody knows whether it was performed, and may go on."""
+    """The bundle gets an error that it may have been performed, and may go on."""
 
     def run() -> Flow:
         try:
@@ -365,8 +365,8 @@ UNBEGUN = Void(word="killed", message="stopped", begun=False)
 
 
 def voided(*voids: Void) -> Table:
-    """A thread whose first effect has the rule `ask` and came to these voids, each of another
-    resume.
+    """Return a thread whose first effect has the rule `ask` and was closed by these voids, each of
+    another resume.
     """
     table = Table(rules={"null": "ask"})
     for void in voids:
@@ -504,7 +504,7 @@ def test_a_kill_of_an_unknown_effect_leaves_the_question() -> None:
 
 
 def test_a_refused_effect_needs_no_decision() -> None:
-    """What the policy refuses was never performed, whatever a crash left open."""
+    """An effect that the policy refuses was never performed, whatever a crash left open."""
 
     def run() -> Flow:
         try:
@@ -573,7 +573,7 @@ def test_what_is_no_effect_fails_the_thread(raw: bytes) -> None:
 
 
 def test_an_uncaught_error_fails_the_thread() -> None:
-    """Type and message stand in the end record."""
+    """The end record has the error's type and message."""
 
     def run() -> Flow:
         yield {"null": {"value": 1}}
@@ -685,7 +685,7 @@ def test_a_spilt_intent_is_taken_up_again() -> None:
 
 
 def test_a_stop_is_looked_for_once_per_effect() -> None:
-    """And without one, the loop never flushes but with a line."""
+    """Two effects cost two looks, and without a stop the loop flushes only with a line."""
     table = Table()
     table.play(two_effects)
     assert table.asked == 2
@@ -693,7 +693,7 @@ def test_a_stop_is_looked_for_once_per_effect() -> None:
 
 
 def test_a_kill_that_comes_while_an_effect_is_given_up_is_not_lost() -> None:
-    """It was acknowledged, so the thread ends as killed, not as paused."""
+    """The kill was acknowledged, so the thread ends as killed, not as paused."""
     table = Table(
         perform=lambda _command: Void(word="environment", message="paused"),
         stops=lambda asked: "kill" if asked > 1 else None,

@@ -1,4 +1,4 @@
-"""Whoever asks for an effect gets exactly one outcome."""
+"""Performer of effects: each effect has exactly one outcome."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def added(placed: Placed) -> list[dict[str, object]]:
 def test_an_effect_that_nothing_here_can_perform_is_a_lack_of_the_machine(
     performer: Performer,
 ) -> None:
-    """The bundle is not to blame and never hears of it; whoever installs what is missing resumes
-    the thread.
+    """The bundle gets no error, since it is not to blame; the thread is resumed once the missing
+    program is installed.
     """
     outcome = performer.perform(Perform(1, "teleport", {}, 1, NOW_MS))
     assert isinstance(outcome, Void)
@@ -90,8 +90,8 @@ def test_a_retry_is_an_attempt_line_before_it_happens(performer: Performer, plac
 def test_a_large_attempt_stands_in_a_blob(
     performer: Performer, store: Store, placed: Placed, journal: JournalFile
 ) -> None:
-    """What an agent answered that has to be repaired may be megabytes; its line is short, and
-    readers see the whole.
+    """An agent's answer that has to be repaired may be megabytes; its line is short, and readers
+    see the whole.
     """
     performer.record_attempt(
         performer._context(1, "role", 1), {"because": "extract", "answer": "a" * (1 << 20)}
@@ -150,8 +150,8 @@ def test_without_a_retry_nothing_is_tried_again() -> None:
 def test_a_sub_step_is_on_disk_when_its_outcome_is_known(
     performer: Performer, placed: Placed, journal: JournalFile
 ) -> None:
-    """One line and one flush for each effect inside an `all`; what the policy lacks is refused
-    there too.
+    """Each effect inside an `all` costs a line and a flush; an effect that the policy lacks is
+    refused there too.
     """
     effects = [{"null": {"value": "a"}}, {"now": {}}, {"null": {"fail": "no"}}]
     outcome = performer.perform(Perform(1, "all", {"effects": effects, "limit": 1}, 1, NOW_MS))

@@ -1,5 +1,5 @@
-"""Whoever asks for a bundle's worker reaches it, however many ask at once and by whatever name the
-store is known.
+"""Requests to a bundle's worker: each reaches it, however many are made at once and by whatever
+name the store is known.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def test_what_happens_while_a_follower_comes_is_not_lost() -> None:
 
     def first() -> Mapping[str, object]:
         flusher.start()
-        # it waits for its turn; it would be through if nobody was there to be told
+        # the flusher waits for its turn; without a follower it would be done at once
         flusher.join(BLOCKED_S)
         return {"flushed": 1}
 
@@ -41,7 +41,7 @@ def test_what_happens_while_a_follower_comes_is_not_lost() -> None:
 
 
 def test_each_thread_has_its_own_followers() -> None:
-    """And one that is gone keeps no other from hearing."""
+    """A follower gets the events of its thread only, and one that is gone delays no other."""
     hub = Hub()
     other = ThreadId(THREAD[:-1] + "T")
     pairs = [socket.socketpair() for _ in range(3)]
@@ -83,7 +83,7 @@ def test_twenty_followers_cost_one_write_each_and_batch() -> None:
 
 
 def test_progress_keeps_its_place_between_flushes() -> None:
-    """What an effect says of itself comes after the intent's flush and before the outcome's."""
+    """An effect's progress comes after the intent's flush and before the outcome's."""
     hub = Hub(batch_s=3600)
     ours, theirs = socket.socketpair()
     hub.follow(THREAD, ours, lambda: {"flushed": 0})
@@ -101,8 +101,8 @@ def test_progress_keeps_its_place_between_flushes() -> None:
 
 
 def test_a_follower_that_does_not_read_is_dropped_and_keeps_no_other_waiting() -> None:
-    """Its buffer is full: it loses progress first, then its connection; the other hears
-    everything.
+    """A follower whose buffer is full loses progress first, then its connection; the other gets
+    every event.
     """
     hub = Hub(batch_s=0)
     (ours, full), (others, theirs) = socket.socketpair(), socket.socketpair()

@@ -1,4 +1,4 @@
-"""What the processes of a start import: each library that is left out saves its milliseconds at
+"""Imports of the processes of a start: each library that is left out saves its milliseconds at
 every run.
 """
 
