@@ -116,13 +116,16 @@ def test_a_pause_that_comes_after_the_end_was_written_is_refused(
 ) -> None:
     """A refused pause leaves no line in the journal."""
     placed, driver = begin()
+    refused: list[bool] = []
 
     def too_late() -> None:
         with pytest.raises(NotFoundError, match="has ended"):
             driver.pause()
+        refused.append(True)
 
     just_before(monkeypatch, Driver, "_leave", too_late)
     assert driver.run() == "completed"
+    assert refused
     assert last_of(placed)[1] == "completed"
 
 

@@ -214,19 +214,19 @@ def test_no_blob_is_put_while_one_is_swept(engine: Engine, monkeypatch: pytest.M
     found there.
     """
     blobs = BlobDirectory(engine.store.blobs)
-    free: list[bool] = []
+    refused: list[int] = []
 
     def try_it(operation: int) -> None:
         with pytest.raises(BlockingIOError), closing(Directory(blobs.directory)) as directory:
             fcntl.flock(directory.fd, operation | fcntl.LOCK_NB)
-            free.append(True)
+        refused.append(operation)
 
     aged(blobs.directory / blobs.put(b"used"))
     just_before(monkeypatch, os, "utime", lambda: try_it(fcntl.LOCK_EX))
     aged(blobs.directory / blobs.put(b"used"))
     just_before(monkeypatch, Path, "unlink", lambda: try_it(fcntl.LOCK_SH))
     assert blobs.sweep((), before_s=1000) == len(b"used")
-    assert not free
+    assert refused == [fcntl.LOCK_EX, fcntl.LOCK_SH]
 
 
 def test_what_is_not_ours_in_the_store_is_passed_over(engine: Engine, killed: Placed) -> None:
