@@ -30,7 +30,7 @@ from .scratch import ScratchUser
 from .syscalls import number_of
 
 Kind = Literal["execute", "open", "write", "look", "space", "reach"]
-"""room: the space of a file system. reach: an address of the network."""
+"""space: free space of a file system. reach: an address of the network."""
 
 MOST = 2_000
 PATH_BYTES = 4096
