@@ -108,7 +108,7 @@ def script_command(
         command += ["--setenv", name, value]
     for link, target in view.links:
         command += ["--symlink", target, str(link)]
-    command += _private_file_systems(temporary_bytes)
+    command += _private_file_systems(temporary_bytes, places)
     command += _file_system(view, places)
     if accounts_fd is not None:
         command += ["--perms", "0644", "--ro-bind-data", str(accounts_fd), "/etc/passwd"]
@@ -126,13 +126,16 @@ def _namespaces(*, disable_userns: bool, network: bool, root: bool) -> list[str]
     return options if network else [*options, "--unshare-net"]
 
 
-def _private_file_systems(temporary_bytes: int) -> list[str]:
-    """Return the options for /dev, /proc, and a /tmp and shared memory of limited sizes."""
+def _private_file_systems(temporary_bytes: int, places: Collection[str]) -> list[str]:
+    """Return the options for /dev, /proc, and a /tmp and shared memory of limited sizes; without
+    the /tmp if the machine's own is granted.
+    """
     shared = ["--size", str(temporary_bytes // 4), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - private
     temporary = ["--size", str(temporary_bytes), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108 - private
     scratch = ["--perms", "1777", "--dir", SCRATCH]
     device = ["--dev", "/dev", *shared, "--remount-ro", "/dev"]
-    return [*device, "--proc", "/proc", *temporary, *scratch]
+    granted = "/tmp" in places  # noqa: S108 - the machine's own
+    return [*device, "--proc", "/proc", *([] if granted else [*temporary, *scratch])]
 
 
 def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:

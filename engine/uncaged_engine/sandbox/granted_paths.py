@@ -61,7 +61,8 @@ def open_granted_paths(
             write, by identity.
         make: make a missing path, as a directory, if the one above it exists.
     Raises:
-        Refused: a link in a written directory leads out of it, or a path cannot be made.
+        Refused: a link in a written directory leads out of it, a path cannot be made, or it is the
+            root directory.
     """
     found = []
     for entry, text in entries:
@@ -69,6 +70,11 @@ def open_granted_paths(
         with opened_path(path, written, make=make) as fd:
             status = None if fd is None else os.fstat(fd)
             real = path if fd is None else Path(f"/proc/self/fd/{fd}").readlink()
+        if real == Path("/"):
+            raise Refused(
+                f"the policy's {entry} grants {str(path)!r}, the whole file system, which no sandbox gives to a script; "
+                "name directories in it"
+            )
         identity = None if status is None else (status.st_dev, status.st_ino)
         found.append(GrantedPath(entry=entry, path=path, real=real, identity=identity))
     return found

@@ -152,8 +152,8 @@ print(json.dumps(results))
 
 @pytest.fixture
 def open_place() -> Iterator[Path]:
-    """The same directory on a way that everybody can walk (pytest closes its own), as another
-    user's.
+    """A directory like `place`, of another user, in a directory that every user can enter (pytest
+    closes its own).
     """
     with tempfile.TemporaryDirectory() as name:
         make_place(Path(name))
@@ -225,8 +225,8 @@ def test_an_entry_that_means_another_path_waits_for_the_person(
 
 @pytest.mark.parametrize("opening", [open_beneath, open_without_links])
 def test_no_link_leads_out_of_a_written_directory(tmp_path: Path, opening: Any) -> None:
-    """Neither way to open a path below a directory leaves it, by link, by absolute link or by a
-    magic link of /proc.
+    """Both ways to open a path below a directory stay in it: no link, absolute link or magic link
+    of /proc leads out.
     """
     for name in ("root/a", "outside"):
         (tmp_path / name).mkdir(parents=True)
@@ -243,6 +243,17 @@ def test_no_link_leads_out_of_a_written_directory(tmp_path: Path, opening: Any) 
             assert caught.value.errno in (errno.EXDEV, errno.ELOOP)
     finally:
         os.close(root)
+
+
+@pytest.mark.parametrize("make", [False, True])
+@pytest.mark.parametrize("name", ["/", "link"])
+def test_the_root_directory_is_not_granted(tmp_path: Path, name: str, make: bool) -> None:
+    """A policy that names /, or a link to it, is refused with the entry and the path."""
+    (tmp_path / "link").symlink_to("/")
+    path = tmp_path / name
+    with pytest.raises(Refused) as caught:
+        open_granted_paths([("read 'param:path'", path)], {}, make=make)
+    assert f"read 'param:path' grants {str(path)!r}, the whole file system" in str(caught.value)
 
 
 def test_a_link_outside_of_written_directories_is_followed(tmp_path: Path) -> None:

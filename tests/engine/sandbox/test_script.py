@@ -75,8 +75,8 @@ def run(
 
 
 def tell(mechanism: str, scratch: Path, program: str, *arguments: str, **bounds: Any) -> Any:
-    """What a small Python program prints as JSON; ``attempt(f)`` in it is None or the error's
-    name.
+    """Return the JSON that a small Python program prints; ``attempt(f)`` in it is None or the
+    error's name.
     """
     head = """
     import json, os, socket, sys
@@ -127,8 +127,8 @@ def daemon(path, depth=2):
 
 
 def test_a_script_works_in_its_scratch_copy(mechanism: str, scratch: Path) -> None:
-    """It reads and writes there, and what it wrote is there afterwards, as files of the scratch's
-    owner.
+    """A script reads and writes in its copy, and its files are there afterwards, owned by the
+    copy's owner.
     """
     result = run(
         mechanism,
@@ -207,7 +207,7 @@ def listener(family: int, address: Any) -> Iterator[socket.socket]:
 def test_the_network_is_closed_unless_declared(
     mechanism: str, scratch: Path, network: bool
 ) -> None:
-    """A server on loopback is reached only with network; a local socket of somebody else never."""
+    """A server on loopback is reached only with network; another process's local socket never."""
     place = scratch.parent / "socket"
     program = """
     tcp = socket.socket
@@ -262,7 +262,9 @@ def test_no_set_id_file_is_left(mechanism: str, scratch: Path) -> None:
 
 
 def test_a_script_is_not_root(mechanism: str, scratch: Path) -> None:
-    """Whoever starts it: it has a user without rights, no other groups, and cannot get more."""
+    """A script, started by root or another user, has a user without rights, no other groups, and
+    cannot get more.
+    """
     program = """
     status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
     print(json.dumps({"ids": [os.getuid(), os.geteuid(), os.getgid()], "groups": [g for g in os.getgroups() if g != os.getgid()],
@@ -363,8 +365,35 @@ def test_only_listed_programs_run(mechanism: str, scratch: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize("key", ["read", "write"])
+def test_a_granted_tmp_is_the_machines_own(key: str) -> None:
+    """A script whose bounds name /tmp has the machine's /tmp in bubblewrap, as its working
+    directory, too; it writes there only if the bounds say so.
+    """
+    tmp = Path("/tmp")
+    found = tmp.stat()
+    paths: dict[str, Any] = {key: (tmp,)}
+    bounds = ScriptBounds(**paths, identities={tmp: (found.st_dev, found.st_ino)})
+    with tempfile.TemporaryDirectory(dir=tmp) as name:
+        Path(name).chmod(0o755)
+        Path(name, "file").write_text("granted ")
+        done = run_script(
+            ["/bin/sh", "-c", f"cat {name}/file && pwd && echo > {name}.more; rm {name}.more"],
+            bounds,
+            mechanism=choose("bubblewrap"),
+            cwd=None,
+            environment=ENVIRONMENT,
+        )
+    assert done.stdout == b"granted /tmp\n", done.stderr
+    assert (done.exit_code == 0) == (key == "write")
+
+
+@pytest.mark.slow
 def test_a_virtual_environment_on_path_runs(mechanism: str, scratch: Path, tmp_path: Path) -> None:
-    """Its Python is a link to a link of the system's: every place on the way is there inside."""
+    """A virtual environment's Python is a link to a link of the system's: every place on the way is
+    there inside.
+    """
     environment = tmp_path / "venv"
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(environment)], check=True)
     program = environment / "bin" / "python3"
@@ -418,7 +447,7 @@ def test_much_goes_in_and_out(mechanism: str, scratch: Path) -> None:
 
 
 def test_output_is_cut(mechanism: str, scratch: Path) -> None:
-    """What exceeds the limit is dropped, and the result says so; the program goes on."""
+    """Output above the limit is dropped, and the result says so; the program goes on."""
     result = run(
         mechanism,
         scratch,
@@ -442,7 +471,7 @@ def test_input_that_nobody_reads_is_no_error(mechanism: str, scratch: Path) -> N
 
 @pytest.mark.slow
 def test_endless_output_ends_with_the_time(mechanism: str, scratch: Path) -> None:
-    """Neither memory nor disk fills up."""
+    """Output without an end fills neither memory nor disk."""
     result = run(mechanism, scratch, "yes", timeout_s=0.4, output_bytes=5000)
     assert (result.exit_code, len(result.stdout), result.truncated, result.timed_out) == (
         None,
@@ -477,7 +506,9 @@ def test_daemons_end_with_the_script(mechanism: str, scratch: Path, end: str) ->
 
 @pytest.mark.slow
 def test_a_fork_bomb_is_bounded_and_ends(mechanism: str, scratch: Path) -> None:
-    """It reaches its number of processes, not ours, and is gone afterwards."""
+    """A fork bomb reaches the script's number of processes, not the engine's, and is gone
+    afterwards.
+    """
     program = (
         LOCKING
         + "hold('lock')\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
@@ -628,7 +659,7 @@ def test_a_script_whose_head_is_killed_ends_with_it(mechanism: str, scratch: Pat
 
 
 def test_a_started_script_that_ends_by_itself(mechanism: str, scratch: Path) -> None:
-    """Its exit code is told."""
+    """A script's own exit code is returned."""
     bounds = ScriptBounds(write=(scratch,))
     with start_script(
         ["sh", "-c", "read line; exit 9"],
@@ -720,16 +751,20 @@ def test_a_copy_has_a_size(tmp_path: Path) -> None:
 
 @pytest.fixture
 def open_place() -> Iterator[Path]:
-    """A directory of nobody's, on a way that nobody can walk (pytest closes its own)."""
+    """A directory of the user `nobody`, in a directory that this user can enter (pytest closes its
+    own).
+    """
     with tempfile.TemporaryDirectory() as name:
         os.chown(name, 65534, 65534)
         yield Path(name)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_all_of_this_holds_for_an_ordinary_user(mechanism: str, open_place: Path) -> None:
-    """The same, started by nobody with the system's own Python (ours may lie in a closed home)."""
+    """Bounds hold for a script that the user `nobody` starts, with the system's own Python (the
+    tests' may be in a closed home).
+    """
     interpreter = "/usr/bin/python3"
     place = open_place
     scenario = f"""
@@ -761,7 +796,7 @@ print(json.dumps([first.stdout.decode(), (place / "scratch/new").stat().st_mode,
 
 
 def test_no_descriptor_is_left(mechanism: str, scratch: Path) -> None:
-    """Of a script that ran, that was killed, or that could not be started."""
+    """A script that ran, was killed, or could not be started leaves no descriptor open."""
     before = sum(1 for _ in Path("/proc/self/fd").iterdir())
     run(mechanism, scratch, "true")
     run(mechanism, scratch, "sleep", "100", timeout_s=0.05)
@@ -778,7 +813,7 @@ def test_no_descriptor_is_left(mechanism: str, scratch: Path) -> None:
 
 
 def test_waiting_has_an_end(mechanism: str, scratch: Path) -> None:
-    """Waiting for a script that goes on is told by the caller's patience."""
+    """Waiting for a script that goes on ends at the caller's timeout."""
     bounds = ScriptBounds(write=(scratch,))
     with start_script(
         ["sleep", "100"], bounds, mechanism=choose(mechanism), cwd=scratch, environment=ENVIRONMENT
