@@ -21,7 +21,7 @@ def mechanism(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory that everybody may read, with a neighbour whose name begins alike."""
+    """A directory that every user may read, with a neighbour whose name begins alike."""
     for name, content in (("data", "inside"), ("data2", "outside")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file.txt").write_text(content)

@@ -1,4 +1,4 @@
-"""Several effects at once: how many, what becomes of a failure, and what cannot stand together."""
+"""Several effects at once: their number, their failures, and kinds that cannot be combined."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def value(index: int, _kind: str, _body: object) -> Outcome:
 
 
 def test_one_failure_hides_no_result_unless_it_shall(harness: EffectHarness) -> None:
-    """All are performed; with `stop` none is begun after the first failure, and those that were not
-    say so.
+    """Effects after a failure are performed; with `stop` none is begun after it, and each of the
+    rest says so.
     """
     failed = {"error": {"kind": "null", "message": "no"}}
     assert perform(harness, value, {"effects": effects(3)}) == Answer(
@@ -78,7 +78,7 @@ def test_as_many_run_at_once_as_the_limit_says(harness: EffectHarness, limit: in
 
 
 def test_what_has_a_line_is_not_performed_again(harness: EffectHarness) -> None:
-    """After a crash only the rest is; the answers stand in order."""
+    """Effects without a line are performed after a crash; the answers are in order."""
     performed: list[int] = []
 
     def sub(index: int, _kind: str, _body: object) -> Outcome:

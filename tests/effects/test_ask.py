@@ -45,7 +45,7 @@ def test_a_question_waits_and_its_answer_is_the_outcome(harness: EffectHarness) 
     ],
 )
 def test_a_bad_body_is_a_failure(body: object, words: str, harness: EffectHarness) -> None:
-    """The bundle's author reads it; nobody is asked."""
+    """A bad body fails with a message for the bundle's author; no question is shown."""
     outcome = AskHandler().perform(body, harness.context(1))
     assert isinstance(outcome, Failure)
     assert words in str(outcome.error["message"])

@@ -28,7 +28,7 @@ def section(kind: str) -> str:
 
 
 def keys_of(kind: str) -> frozenset[str]:
-    """What a body of this kind may hold."""
+    """Return the keys that a body of this kind may have."""
     places = {
         "http": "uncaged_effects.web.request",
         "role": "uncaged_agents.turns.request",

@@ -18,7 +18,7 @@ def test_a_limit_of_rounds_that_is_no_number_is_refused(rounds: object) -> None:
 
 @pytest.mark.parametrize("rounds", [None, 0, 7])
 def test_a_limit_of_rounds_reaches_the_child(rounds: object) -> None:
-    """None, which is the same as no limit of its own, and whole numbers from 0 on are taken."""
+    """A limit may be None, which is the same as no own limit, or a whole number from 0 on."""
     asked = read_body("flow", FlowBody, {"name": "count", "maxRounds": rounds})
     assert isinstance(asked, FlowBody)
     assert asked.max_rounds == rounds

@@ -90,8 +90,8 @@ def test_text_costs_one_request_and_says_what_it_used(make_harness: MakeHarness)
 
 
 def test_data_fits_its_schema_or_is_put_right(make_harness: MakeHarness) -> None:
-    """A good answer costs one request; a bad one is told what is wrong, in the same conversation,
-    and stands in an attempt line.
+    """A good answer costs one request; after a bad one the model gets the error in the same
+    conversation, and an attempt line has the answer.
     """
     with serving([says('```json\n{"city": "Bern"}\n```')]) as server:
         outcome = perform(make_harness(server), prompt="Where?", schema=SCHEMA)
@@ -197,7 +197,9 @@ def test_a_key_in_the_environment_is_a_model(store: Store) -> None:
 
 
 def test_no_secret_is_in_what_comes_of_it(make_harness: MakeHarness) -> None:
-    """Neither in an answer that repeats it, nor in an error, an attempt, a pause or progress."""
+    """A secret is neither in an answer that repeats it, nor in an error, an attempt, a pause or
+    progress.
+    """
     with serving([says(f"Your key is {KEY}.")]) as server:
         harness = make_harness(server)
         outcome = perform(harness, prompt="x")

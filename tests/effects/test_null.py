@@ -86,7 +86,7 @@ def test_a_lack_is_mended_by_the_second_attempt(harness: EffectHarness) -> None:
     ],
 )
 def test_the_rule_is_the_bodys(harness: EffectHarness, body: object, rule: str) -> None:
-    """Each of the three can be chosen."""
+    """A body can choose each of the three rules."""
     assert NullHandler().rule(body, harness.bundle) == rule
 
 

@@ -46,8 +46,8 @@ def test_a_script_is_told_about_in_full(perform: Perform) -> None:
 
 
 def test_parameters_are_never_code(perform: Perform) -> None:
-    """They arrive as variables and as arguments, to the letter, whatever stands in them; None is
-    left out, the rest is JSON.
+    """Parameters arrive as variables and as arguments, to the letter, whatever they contain; None
+    is left out, the rest is JSON.
     """
     evil = "$(touch /tmp/x); `id` \"' \\ \n ü"
     params = {"evil": evil, "a-b": True, "n": 2.5, "list": ["x"], "none": None}
@@ -76,8 +76,8 @@ def test_only_declared_commands_exist(perform: Perform) -> None:
     known_landlock_abi(os.uname().machine) == 0, reason="the kernel has no Landlock"
 )
 def test_programs_that_are_brought_along_do_not_start(perform: Perform, place: Path) -> None:
-    """Neither a copy that the script made, nor one in a directory that it reads, nor one beside the
-    libraries.
+    """A copy that the script made does not start, nor one in a directory that it reads, nor one
+    beside the libraries.
     """
     shutil.copy("/usr/bin/id", place / "data" / "id")
     policy = {"executables": ["cp"], "read": [str(place / "data")]}
@@ -309,7 +309,7 @@ def test_a_lack_of_the_machine_pauses(perform: Perform) -> None:
 
 
 def test_powershell_cmdlets_are_looked_for_in_the_text(perform: Perform) -> None:
-    """One that the policy does not list is named with its place; some never run."""
+    """A cmdlet that the policy does not list is named with its place; some never run."""
     assert "line 2, column 1: the cmdlet 'Remove-Item' is not among" in refusal(
         perform("$x = 1\nRemove-Item y", language="powershell")
     )
@@ -333,7 +333,7 @@ def test_powershell_cmdlets_are_looked_for_in_the_text(perform: Perform) -> None
     ],
 )
 def test_a_wrong_body_is_an_answer(perform: Perform, change: dict[str, object], words: str) -> None:
-    """Whatever the bundle yields, it hears what is wrong with it."""
+    """A bundle that yields a wrong body gets a failure that names the error."""
     assert words in refusal(perform(**{"body": "true", **change}), "effect")
 
 
@@ -361,7 +361,7 @@ def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> No
 
 
 def test_what_may_run_twice_says_so(mechanism: str) -> None:
-    """A script that can write or reach somebody is asked about after a crash, unless its author
+    """A script that can write or use the network is asked about after a crash, unless its author
     says that it does no harm.
     """
     rule = ScriptHandler().rule
@@ -481,7 +481,7 @@ print(json.dumps([done.stdout.decode(), done.stderr.decode(), (place / "mine" / 
 
 @pytest.fixture
 def open_place() -> Iterator[Path]:
-    """A directory on a way that everybody can walk (pytest closes its own)."""
+    """A directory that every user can enter (pytest closes its own)."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         place.chmod(0o755)
@@ -495,7 +495,7 @@ def open_place() -> Iterator[Path]:
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
-    """The user nobody with the system's own Python needs no privilege for paths, writing, and the
+    """The user `nobody` with the system's own Python needs no privilege for paths, writing, and the
     way into the script's network.
     """
     # the only dependency that the proxy has

@@ -1,4 +1,4 @@
-"""What a script was refused, found out by the sandbox: counted if it exists on this machine, under
+"""Refusals of a script, found by the sandbox: counted if the thing exists on this machine, under
 both mechanisms.
 """
 
@@ -205,7 +205,7 @@ def test_the_policy_tolerates_what_it_names(
 def test_tolerated_paths_and_addresses_are_named_by_their_beginning(
     perform: Perform, place: Path
 ) -> None:
-    """A path stands for what lies in it, a host for its ports, and the word network for any
+    """A tolerated path includes what lies in it, a host its ports, and the word network any
     address.
     """
     read = {"executables": ["cat"], "read": [str(place / "data")]}

@@ -36,8 +36,8 @@ def test_programs_lie_where_the_distribution_has_them(perform: Perform) -> None:
     ids=["tar czf", "system", "popen"],
 )
 def test_the_shell_of_system_is_there(perform: Perform, body: str) -> None:
-    """What ``tar -z``, ``system()`` and ``popen()`` start is the declared shell, and they give what
-    they give outside.
+    """The shell that ``tar -z``, ``system()`` and ``popen()`` start is the declared one, with the
+    results that they have outside.
     """
     found = told(perform(body, {"executables": ["awk", "cat", "gzip", "mkdir", "perl", "tar"]}))
     assert (found["success"], found["stdout"], "refused" in found) == (True, "hello\n", False), (

@@ -1,4 +1,4 @@
-"""Who may use a client again, and who may cut it."""
+"""Reuse of idle clients, and cancellation of their exchanges."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_only_so_many_are_kept(clients: Clients) -> None:
 
 
 def test_a_late_cut_does_not_reach_the_next() -> None:
-    """A kill that comes when its request is over must not end somebody else's."""
+    """A kill that comes after the end of its request does not end the next request."""
     session = NetworkSession()
     cut_first = session.begin(time.monotonic() + 60)
     session.end()

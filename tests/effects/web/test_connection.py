@@ -78,7 +78,9 @@ def test_addresses_are_tried_one_after_the_other(browser: Browser) -> None:
 
 
 def test_tls_is_for_the_name_not_the_address(browser: Browser, certificate: Path) -> None:
-    """The server is told the name, and its certificate is checked against it."""
+    """The server gets the name in the TLS handshake, and its certificate is checked against that
+    name.
+    """
     browser.addresses = {"site.example": [["127.0.0.1"]], "wrong.example": [["127.0.0.1"]]}
     with serving(lambda seen: text(seen.headers["host"]), certificate=certificate) as server:
         harness = browser.harness("http", {"private": True}, {"SSL_CERT_FILE": str(certificate)})
@@ -169,13 +171,13 @@ def tunnelling(port: int, heard: list[bytes]) -> Iterator[int]:
     def pump(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(65536):
             target.sendall(data)
-        with suppress(OSError):  # it was first
+        with suppress(OSError):  # the other side was first
             target.shutdown(socket.SHUT_WR)
 
     def work() -> None:
         try:
             client = listener.accept()[0]
-        except OSError:  # nobody came
+        except OSError:  # no client connected
             return
         head = b""
         while not head.endswith(b"\r\n\r\n"):

@@ -1,4 +1,4 @@
-"""What is unpacked of a compressed answer, and what is not."""
+"""Compressed answers: encodings that are unpacked, and those that are refused."""
 
 from __future__ import annotations
 

@@ -72,7 +72,9 @@ def read(browser: Browser, reply: Reply, **body: object) -> Any:
 
 @pytest.mark.slow
 def test_a_page_as_markdown_is_the_default(browser: Browser) -> None:
-    """Headings, lists, tables, code and links that lead somewhere; nothing that nobody reads."""
+    """Headings, lists, tables, code and links that lead somewhere are kept; scripts and other
+    invisible parts are left out.
+    """
     found = read(browser, html(PAGE))
     assert found["title"] == "A & page"
     assert found["text"].replace("\xa0", " ") == MARKDOWN.format(url=found["server"])
@@ -80,7 +82,7 @@ def test_a_page_as_markdown_is_the_default(browser: Browser) -> None:
 
 
 def test_a_page_as_text(browser: Browser) -> None:
-    """One line for each block, however the source is broken."""
+    """A page as text has one line for each block, wherever the source has line breaks."""
     assert read(browser, html(PAGE), **{"as": "text"})["text"] == TEXT
 
 
@@ -100,8 +102,8 @@ def test_a_page_as_html(browser: Browser) -> None:
     ],
 )
 def test_the_parts_that_a_selector_names(browser: Browser, selector: str, inner: str) -> None:
-    """One gives its inner HTML; several are joined by line breaks; naming a selector is saying
-    how.
+    """A single match gives its inner HTML, several are joined by line breaks; a selector implies
+    its form.
     """
     assert read(browser, html(PAGE), selector=selector)["text"] == inner
     assert read(browser, html(PAGE), selector=selector, **{"as": "selector"})["text"] == inner

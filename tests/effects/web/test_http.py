@@ -192,7 +192,7 @@ def test_a_status_is_an_outcome_not_a_failure(browser: Browser, status: int) -> 
 def test_a_body_is_json_text_or_base64(
     browser: Browser, kind: str, body: bytes, content: dict[str, Any]
 ) -> None:
-    """Whatever a server sends, the journal can hold it, and nothing passes for what it is not."""
+    """Any body of a server has a form that the journal can hold, by its type and its bytes."""
     with serving(
         lambda _: Reply(headers=[("Content-Type", kind)] if kind else [], body=body)
     ) as server:
@@ -320,7 +320,7 @@ def test_connections_are_used_again(browser: Browser, server: WebServer) -> None
 
 
 def test_a_connection_that_the_server_closed_is_not_used(browser: Browser) -> None:
-    """A new one is made, and nobody notices."""
+    """A new connection is made, and the bundle gets its answer."""
     # closes without saying so
     with serving(lambda _: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")) as server:
         for _ in range(3):
@@ -457,7 +457,7 @@ def test_interim_answers_are_passed_over(browser: Browser) -> None:
 
 
 def test_nobody_there(browser: Browser) -> None:
-    """A name that is not known, a port where nobody listens: each its own kind."""
+    """A name that is not known and a port without a server are failures of different kinds."""
     with serving(echo) as server:
         gone = server.host
     harness = browser.harness("http", {"private": True})
@@ -479,7 +479,7 @@ def dripping(ended: threading.Event) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("stage", ["silent", "head", "body"])
 def test_a_slow_server_cannot_outwait_the_limit(browser: Browser, stage: str) -> None:
-    """One time limit for all: a byte now and then does not prolong it."""
+    """A request has one time limit in all: a byte now and then does not prolong it."""
 
     def script(_: Seen) -> Reply:
         if stage == "silent":

@@ -77,7 +77,7 @@ def test_a_key_goes_to_the_provider_and_nowhere_else(browser: Browser) -> None:
 
 
 def test_without_a_provider_the_machine_lacks_one(browser: Browser) -> None:
-    """The thread is paused, with the key of config.yaml that mends it."""
+    """The thread is paused, with the key of config.yaml that has to be set."""
     with pytest.raises(
         EnvironmentLacks,
         match=r"add `search: \{use: searxng, url: https://ADDRESS\}` to config\.yaml, then resume",
@@ -109,7 +109,7 @@ def test_what_a_person_has_to_mend_is_no_failure(
 
 
 def test_nobody_at_the_address(browser: Browser) -> None:
-    """Neither is that."""
+    """An address where no server listens is no failure of the bundle either."""
     with serving(lambda _: data(HITS)) as server:
         url = server.url
     with pytest.raises(

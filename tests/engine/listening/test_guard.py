@@ -81,7 +81,7 @@ def test_a_token_that_others_can_read_is_refused(store: Store) -> None:
 
 
 def test_a_token_that_is_a_link_or_empty_is_refused(store: Store, tmp_path: Path) -> None:
-    """Neither another file nor an empty one stands for the token."""
+    """A link to another file, or an empty file, is not used as the token."""
     other = tmp_path / "other"
     other.write_text(TOKEN)
     other.chmod(0o600)

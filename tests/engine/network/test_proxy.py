@@ -316,8 +316,8 @@ CLOSE = ("169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "100.100.100.200")
     "host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "[::ffff:127.0.0.1]", *CLOSE]
 )
 def test_any_host_is_any_public_one(host: str) -> None:
-    """An address that is not public is refused by every policy without ``private``, whether it
-    stands for any host or names this one.
+    """An address that is not public is refused by every policy without ``private``, whether the
+    policy names any host or this one.
     """
     for hosts in (("*",), (f"{host}:*",)):
         with proxy(*hosts) as (port, refused):
@@ -363,7 +363,7 @@ def test_garbage_does_no_harm() -> None:
 
 
 def test_leaving_ends_open_connections() -> None:
-    """A tunnel that nobody closes does not keep the run."""
+    """A tunnel that neither side closes does not delay the end of the run."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         host = f"127.0.0.1:{server.getsockname()[1]}"
         with proxy(host, private=True) as (port, _):
@@ -372,7 +372,7 @@ def test_leaving_ends_open_connections() -> None:
             assert client.recv(1000).startswith(b"HTTP/1.1 200")
             other, _ = server.accept()
             left_s = time.monotonic()
-        # it did not wait until the tunnel had been silent for too long
+        # the proxy did not wait until the tunnel had been silent for too long
         assert time.monotonic() - left_s < TIMEOUT_S / 2
         with client, other:
             assert client.recv(10) == b""

@@ -1,4 +1,4 @@
-"""What a policy's hosts mean, and what it takes to reach an address that is not public."""
+"""Meaning of a policy's hosts, and conditions for an address that is not public."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_refusal_says_what_to_add() -> None:
     ],
 )
 def test_an_entry_that_is_no_host_is_told(entry: str) -> None:
-    """Whatever a slip of the pen makes of it, it never means more than was written."""
+    """A misspelt entry is refused: it never allows more than was written."""
     with pytest.raises(WebProblem, match=r"in the policy: .* is no host") as caught:
         HostRules.of("http", {"hosts": [entry]})
     assert caught.value.kind == "policy"

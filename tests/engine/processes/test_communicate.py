@@ -83,7 +83,7 @@ def test_a_child_that_closes_its_output_and_goes_on_is_waited_for() -> None:
 
 
 def test_a_child_that_another_process_kills_has_the_exit_code_of_the_signal() -> None:
-    """A signal from elsewhere is told from a timeout and from a cancellation."""
+    """A signal from elsewhere counts neither as a timeout nor as a cancellation."""
     child = start("sh", "-c", "echo $$; exec sleep 600")
 
     def kill(chunk: bytes) -> None:

@@ -86,8 +86,8 @@ def test_the_exit_code_is_told(tmp_path: Path, script: str, code: int) -> None:
 
 
 def test_output_is_capped(tmp_path: Path) -> None:
-    """Of standard output the first bytes stay, of standard error the last; the program is read to
-    its end all the same.
+    """A long standard output keeps its first bytes, a long standard error its last; the program is
+    read to its end all the same.
     """
     finished = run(
         tmp_path,
@@ -134,7 +134,7 @@ def test_what_ignores_term_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_cancel_ends_it_at_once(tmp_path: Path) -> None:
-    """Nobody waits for the time limit; a cancel that came before the start counts, too."""
+    """A cancel ends the program before its time limit; a cancel before the start counts, too."""
     cancel = Cancel()
     os.mkfifo(tmp_path / "up")
 
@@ -209,7 +209,9 @@ def sleeper(environment: dict[str, str]) -> subprocess.Popen[bytes]:
 
 
 def test_leftovers_of_a_crash_are_ended_by_record_and_by_mark(tmp_path: Path) -> None:
-    """Of the whole thread or of one step; a process of another thread, or of nobody, lives on."""
+    """Leftovers of the whole thread or of one step are ended; a process of another thread, or
+    without a mark, lives on.
+    """
     by_record, by_mark, part = sleeper({}), sleeper({MARK: KEY}), sleeper({MARK: f"{KEY}.1"})
     other, plain = sleeper({MARK: f"{THREAD}0/3"}), sleeper({})
     try:

@@ -1,4 +1,4 @@
-"""A program that failed because of the disk is told from one that failed by itself."""
+"""Distinction between programs that failed because of the disk and other failed programs."""
 
 from __future__ import annotations
 

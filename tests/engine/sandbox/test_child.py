@@ -1,5 +1,5 @@
-"""What a bundle finds inside: the pure standard library as it is, but no clock, no chance and no
-fresh ids.
+"""A bundle's process from inside: the pure standard library as it is, but no clock, no chance and
+no fresh ids.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def test_an_error_names_its_lines() -> None:
 
 
 def test_a_deep_trace_is_cut_in_the_middle() -> None:
-    """A thousand frames are told in thirty."""
+    """A trace of a thousand frames has thirty of them in the error."""
     source = "def f(n):\n    return f(n + 1)\ndef run(input, options):\n    yield {'null': f(0)}\n"
     with cell_for(source) as cell:
         error = error_of(begin(cell))

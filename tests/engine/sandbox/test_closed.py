@@ -1,5 +1,5 @@
-"""What is closed stays closed under both mechanisms: files that only root may read, the engine's
-store; and a closed directory opens.
+"""Closed files and directories under both mechanisms: files that only root may read and the
+engine's store stay closed; a closed directory opens if it is granted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What each version of Landlock denies by itself, tried in an ordinary process without a system
-call filter.
+"""Denials of each version of Landlock by itself, tried in an ordinary process without a system call
+filter.
 
-The control for the attacks on bundles under older versions: what is open here is closed there by
-the filter alone.
+These denials are the control for the attacks on bundles under older versions: what is open here is
+closed there by the filter alone.
 """
 
 from __future__ import annotations

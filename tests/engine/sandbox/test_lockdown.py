@@ -46,8 +46,8 @@ def test_every_open_door_is_found(tmp_path: Path) -> None:
 
 
 def test_the_interpreter_is_the_real_one() -> None:
-    """Behind a virtual environment stands an interpreter with its own library; nothing that was
-    installed comes along.
+    """The interpreter behind a virtual environment is found with its own library; no installed
+    package comes along.
     """
     found = find_interpreter()
     assert found.executable.is_file()

@@ -36,7 +36,7 @@ except SandboxUnavailable as error:
 
 
 def choice_on_a_machine_without(calls: str, prefer: str) -> str:
-    """What is chosen in a process that has no namespaces and none of these calls."""
+    """Return the mechanism that is chosen in a process without namespaces and these calls."""
     done = subprocess.run(
         [sys.executable, "-c", BARE, prefer, calls], capture_output=True, text=True, check=True
     )
@@ -81,7 +81,7 @@ def test_without_both_nothing_is_used() -> None:
 @pytest.mark.slow
 @pytest.mark.needs("bubblewrap")
 def test_a_preference_is_not_replaced_by_the_other() -> None:
-    """Who asks for bubblewrap gets bubblewrap or nothing."""
+    """A preference for bubblewrap gives bubblewrap or an error."""
     assert "makes no sandbox here" in choice_on_a_machine_without("unshare", "bubblewrap")
 
 
@@ -138,7 +138,7 @@ def test_a_sandbox_with_an_open_door_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_sandbox_that_does_not_start_says_why(tmp_path: Path) -> None:
-    """What the sandbox's program complains about is in the error."""
+    """The standard error of the sandbox's program is in the error's message."""
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho bwrap: no luck today >&2\nexit 1\n")
     fake.chmod(0o755)

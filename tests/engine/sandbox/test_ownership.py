@@ -20,7 +20,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes owners
 
 @as_root
 def test_a_second_run_waits_for_what_is_lent(tmp_path: Path) -> None:
-    """It begins once the first has given back, and what it was lent is not taken from it before its
+    """A second run begins when the first has given the ownership back, and keeps it until its own
     end.
     """
     place, home = tmp_path / "shared", tmp_path / "home"

@@ -28,7 +28,7 @@ MACHINES = ("x86_64", "aarch64")
 
 
 def decide(program: bytes, number: int, arguments: Sequence[int] = (), *, arch: int) -> int:
-    """What the kernel would decide: a classic BPF machine with the six instructions that a filter
+    """Return the kernel's decision: a classic BPF machine with the six instructions that a filter
     uses.
     """
     data = struct.pack("<iIQ6Q", number, arch, 0, *arguments, *(0,) * (6 - len(arguments)))
@@ -77,7 +77,7 @@ def decision(rules: FilterRules, name: str, *arguments: int, machine: str) -> in
     ],
 )
 def test_a_bundle_may_compute_and_look(machine: str, call: str) -> None:
-    """What an interpreter needs passes, under both filters."""
+    """Calls that an interpreter needs pass, under both filters."""
     assert decision(CELL, call, machine=machine) == ALLOW
     assert decision(CELL_STARTING, call, machine=machine) == ALLOW
 
@@ -123,7 +123,7 @@ def test_a_bundle_may_compute_and_look(machine: str, call: str) -> None:
     ],
 )
 def test_a_bundle_may_nothing_else(machine: str, call: str) -> None:
-    """Whatever is not on the list is refused."""
+    """A call that is not on the list is refused."""
     assert decision(CELL, call, machine=machine) in (REFUSE, None)
 
 
@@ -151,15 +151,15 @@ def test_a_bundle_opens_for_reading_only(machine: str, flags: int, expected: int
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_bundle_sets_no_limits(machine: str) -> None:
-    """Neither its own nor those of others."""
+    """A bundle changes neither its own limits nor those of other processes."""
     assert decision(CELL, "prlimit64", 0, 7, 0x1000, 0, machine=machine) == REFUSE
     assert decision(CELL, "prlimit64", 1, 7, 0, 0x1000, machine=machine) == REFUSE
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_first_filter_lets_the_interpreter_start_and_no_more(machine: str) -> None:
-    """Between bubblewrap and the process's own lock-down stand exec, prctl, seccomp and its own
-    limits.
+    """Calls between bubblewrap and the process's own lock-down are exec, prctl, seccomp and the
+    setting of its own limits.
     """
     allowed = [
         decision(CELL_STARTING, name, machine=machine) for name in ("execve", "prctl", "seccomp")
