@@ -14,12 +14,17 @@ from uncaged_templates import starter
 ROOT = Path(__file__).parent.parent.parent
 PUBLIC = ("authoring", "builders", "contract", "errors", "limits", "rights", "shapes")
 IMPORT = re.compile(r"^from uncaged_bundles\.\w+ import [\w, ]+$", re.MULTILINE)
+DOTTED = re.compile(r"`uncaged_bundles\.(\w+)\.(\w+)`")
 
 
 def sources() -> Iterator[str]:
     """Yield the texts in which other distributions learn what to import, and one that does."""
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
-        yield "\n".join(IMPORT.findall(path.read_text("utf-8")))
+        text = path.read_text("utf-8")
+        yield "\n".join(IMPORT.findall(text))
+        yield "\n".join(
+            f"from uncaged_bundles.{module} import {name}" for module, name in DOTTED.findall(text)
+        )
     for path in (ROOT / "tests" / "templates" / "outside").rglob("*.py"):
         yield path.read_text("utf-8")
     yield starter.DEFINITION
