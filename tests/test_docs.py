@@ -83,7 +83,7 @@ def test_advice_names_what_there_is() -> None:
     use.
     """
     places = [
-        *ROOT.glob("docs/*.md"),
+        *DOCS.rglob("*.md"),
         ROOT / "README.md",
         *(path for part in PARTS for path in (ROOT / part).rglob("*.py")),
     ]
