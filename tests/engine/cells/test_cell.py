@@ -373,6 +373,34 @@ def run(input, options):
         assert quick > 0
 
 
+@pytest.mark.slow
+def test_the_time_of_slow_is_not_the_bundle_s(tmp_path: Path) -> None:
+    """A flush that takes as long as the deadline leaves the bundle its whole time."""
+    flushed, deadline_s = tmp_path / "flushed", 1.0
+    source = f"""
+import os, time
+def run(input, options):
+    yield {{"null": 1}}
+    while not os.path.exists({str(flushed)!r}):
+        time.sleep(0.001)
+    time.sleep(0.05)
+    yield {{"null": 2}}
+"""
+
+    def flush() -> None:
+        threading.Event().wait(deadline_s)
+        flushed.touch()
+
+    cell = Cell.start(unchecked(source, trusted=True), choose())
+    try:
+        begin(cell)
+        line = step_line(1, outcome=1)
+        reply = cell.send_outcome(1, 1, line, deadline_s=deadline_s, on_slow=flush)
+        assert reply.body == b'{"null":2}'
+    finally:
+        cell.close()
+
+
 def test_an_error_in_slow_ends_the_cell() -> None:
     """A reply that was not read must not be taken for the next one."""
     source = "def run(input, options):\n    yield {'null': 1}\n    for _ in range(3_000_000): pass\n    yield {'null': 2}\n"
