@@ -131,8 +131,8 @@ def test_a_follower_that_cannot_flush_passes_nothing_on(
 def test_a_failed_flush_of_the_end_is_no_completed_thread(
     engine: Engine, placed: Placed, tmp_path: Path, fault: Fault
 ) -> None:
-    """The last outcome and the end record were written and not flushed: nobody hears `completed`
-    before `resume` flushed them.
+    """After a failed flush of the last outcome and the end record, no reader reports `completed`
+    before `resume` has flushed them.
     """
     run_with(engine, placed, tmp_path / "worker", LAST_FLUSH, fault)
     assert b'"end":"completed"' in placed.path.read_bytes()
@@ -205,7 +205,7 @@ def test_the_doubtful_lines_are_written_again(
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC"])
 @pytest.mark.parametrize("point", POINTS)
-def test_everybody_who_watches_learns_the_path_and_the_reason(
+def test_every_reader_gets_the_path_and_the_reason(
     engine: Engine, placed: Placed, tmp_path: Path, point: str, fault: Fault
 ) -> None:
     """A live follower, `threads` and `thread`, after a fault at any call that writes the journal;

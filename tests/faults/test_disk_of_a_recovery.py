@@ -1,5 +1,5 @@
-"""The disk fails, or the worker dies, while a torn journal is mended, while a blob is made, and
-while a worker comes or goes.
+"""Faults of the disk and deaths of the worker while a torn journal is cut, while a blob is made,
+and while a worker starts or leaves.
 """
 
 from __future__ import annotations
@@ -60,16 +60,18 @@ def fault_happened(log: Path) -> bool:
     return "(INJECTED)" in log.read_text() or any(call.result is None for call in calls_of(log))
 
 
-def test_the_points_of_mending_are_all_there_are(
+def test_the_points_of_cutting_are_all_there_are(
     engine: Engine, torn: Placed, tmp_path: Path
 ) -> None:
-    """Before the first step is written, the calls that change the store are these."""
+    """The cut of a torn tail makes no other call that changes the store before the first step is
+    written.
+    """
     suffer(engine, torn, tmp_path / "log", None)
     before_the_first_step = []
     for call in calls_of(tmp_path / "log"):
         if call.name == "write" and f"<{torn.path}>" in call.arguments:
             break
-        socket = ".sock" in call.arguments  # it stands elsewhere if the store's path is long
+        socket = ".sock" in call.arguments  # it is elsewhere if the store's path is long
         if (
             str(engine.store.root) in call.arguments
             and call.name not in ("write", "unlink")
@@ -102,7 +104,7 @@ def test_one_fault_while_a_torn_tail_is_cut(
 
 @pytest.fixture
 def spilling(engine: Engine) -> Placed:
-    """One effect whose intent and whose outcome are too large for a line."""
+    """A thread with one effect whose intent and outcome are too large for a line."""
     return place(engine.store, PLANNED, params={"plan": [{"null": {"value": BIG}}]})
 
 
@@ -124,7 +126,7 @@ def test_the_points_of_spilling_are_all_there_are(
 def test_a_blob_that_is_there_is_made_durable_before_a_line_names_it(
     engine: Engine, spilling: Placed, tmp_path: Path
 ) -> None:
-    """Whoever put it there may have died before its name was on disk."""
+    """The process that wrote the blob may have died before its name was on disk."""
     BlobDirectory(engine.store.blobs).put(encode({"null": {"value": BIG}}).encode())
     suffer(engine, spilling, tmp_path / "log", None)
     calls = [
@@ -143,7 +145,7 @@ def test_a_blob_that_is_there_is_made_durable_before_a_line_names_it(
 def test_one_fault_while_a_blob_is_made(
     engine: Engine, spilling: Placed, tmp_path: Path, point: str, fault: Fault
 ) -> None:
-    """No line names a blob that is not there, and the blob is made again by whoever resumes."""
+    """No line names a missing blob, and `resume` makes the blob again."""
     log = tmp_path / "log"
     follower = suffer(engine, spilling, log, injection(point, fault))
     assert fault_happened(log)
@@ -156,8 +158,8 @@ def test_one_fault_while_a_blob_is_made(
 def test_one_fault_while_a_worker_comes_or_goes(
     engine: Engine, tmp_path: Path, point: str, fault: Fault
 ) -> None:
-    """Its socket's temporary name, its socket, and the removal of it at the end: the thread is
-    whole, and another worker finds its way.
+    """A fault at the socket's temporary name, its final name or its removal leaves the thread
+    whole, and another worker can start.
     """
     placed = place(engine.store, MARKED, params={"n": 5})
     log = tmp_path / "log"

@@ -30,10 +30,10 @@ def placed(engine: Engine) -> Placed:
 def suffer(
     engine: Engine, placed: Placed, log: Path, inject: str | None, patch: str | None = None
 ) -> tuple[Follower, bool]:
-    """Drive the thread on a worker to which this happens.
+    """Drive the thread on a worker with an injected fault or a patch.
 
     Returns:
-        Who was told what, and whether the worker is still alive afterwards.
+        The follower with the events it received, and whether the worker is alive afterwards.
     """
     follower = Follower()
     python = (
@@ -54,7 +54,7 @@ def suffer(
 
 
 def test_every_call_is_among_the_points(engine: Engine, placed: Placed, tmp_path: Path) -> None:
-    """One flush per step and one for the end: the points below are all there are."""
+    """A step costs one flush and the end one; a run has no calls beside the points below."""
     suffer(engine, placed, tmp_path / "log", None)
     names = [call.name for call in calls_of(tmp_path / "log")]
     assert (names.count("write"), names.count("fdatasync"), len(names)) == (
@@ -70,7 +70,7 @@ def test_every_call_is_among_the_points(engine: Engine, placed: Placed, tmp_path
 def test_one_fault_while_running(
     engine: Engine, placed: Placed, tmp_path: Path, point: str, fault: Fault
 ) -> None:
-    """Nothing acknowledged is lost, the worker outlives a bad disk, the failed handle is not used
+    """No acknowledged step is lost, the worker outlives a bad disk, the failed handle is not used
     again, and `resume` completes.
     """
     log = tmp_path / "log"
@@ -88,8 +88,8 @@ def test_one_fault_while_running(
 def test_one_power_cut_while_running(
     engine: Engine, placed: Placed, tmp_path: Path, point: str
 ) -> None:
-    """The worker dies and everything that was not flushed is gone: what followers were told, and
-    what the world saw, is still there.
+    """All bytes that were not flushed are lost with the worker; the steps that followers received
+    or that had an effect outside are still in the journal.
     """
     log = tmp_path / "log"
     created = placed.path.stat().st_size

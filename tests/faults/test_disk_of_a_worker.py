@@ -62,8 +62,8 @@ def test_a_worker_that_cannot_start_is_an_error_with_the_path(
 
 
 def test_a_worker_that_met_a_bug_is_replaced(engine: Engine) -> None:
-    """Its flow's next thread runs on another worker at once; the thread that it still drives is
-    listed, followed and killed as before.
+    """The flow's next thread runs on another worker at once; the thread that the old worker still
+    drives is listed, followed and killed as before.
     """
     living = place(engine.store, PLANNED, params={"plan": [{"null": {"sleep_s": 600}}]})
     failing = place(engine.store, PLANNED, number=1, params={"plan": [{"null": {"fail": "bug"}}]})

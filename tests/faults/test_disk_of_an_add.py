@@ -71,9 +71,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def judge_the_registry(engine: Engine, acknowledged: str) -> None:
-    """Old or new, never half: every name leads to a bundle that loads, and what was acknowledged is
-    there.
+def check_the_registry(engine: Engine, acknowledged: str) -> None:
+    """Check that the registry is the old or the new one: every name leads to a bundle that loads,
+    and an acknowledged one is registered.
     """
     snapshot = engine.registry.read()
     assert snapshot.problems == ()
@@ -109,9 +109,9 @@ def test_one_fault_while_adding(
     log = tmp_path / "log"
     told = act(engine, log, ["add", "flow", str(file)], injection(point, fault))
     assert any(one.result in (None, -1) for one in calls_of(log)), "the fault did not happen"
-    judge_the_registry(engine, told)
+    check_the_registry(engine, told)
     engine.add("flow", SECOND, accept=lambda _widened: True)
-    judge_the_registry(engine, f"done {bundle_hash(SECOND)}\n")
+    check_the_registry(engine, f"done {bundle_hash(SECOND)}\n")
     assert [version.hash for version in engine.registry.read().flows["flow"].history] == [
         bundle_hash(FIRST)
     ]
@@ -133,7 +133,7 @@ def test_the_harness_sees_a_file_that_was_written_in_place(
         "in-place",
     )
     with pytest.raises((AssertionError, UncagedError)):
-        judge_the_registry(engine, "")
+        check_the_registry(engine, "")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -26,7 +26,7 @@ WRITER = source(
     policy={"script": {"write": ["param:directory"]}},
     parameters={"type": "object", "properties": {"directory": {"type": "string"}}},
 )
-"""Runs one script that writes, so that nobody may run it a second time without a question."""
+"""Flow of one script that writes, so that it is not repeated without a question."""
 
 
 def reason(engine: Engine, thread: ThreadId) -> str:

@@ -1,4 +1,4 @@
-"""The disk is full while a thread runs, and while one is mended; with room again, everything goes
+"""A full disk while a thread runs, and while a torn journal is cut; with free space again, both go
 on.
 """
 
@@ -107,7 +107,9 @@ def test_a_full_disk_while_a_torn_tail_is_cut(small: Engine) -> None:
 
 
 def test_a_full_disk_while_a_thread_is_started(small: Engine) -> None:
-    """Nothing is acknowledged, nothing half-made is listed; with room the same words start it."""
+    """A start that fails is not acknowledged and leaves no thread in the list; with free space the
+    same call starts it.
+    """
     granted(small.store, COUNT)
     finish(small, small.run("count", prompt="", params={"n": 1}))
     filler = fill(small.store.root)

@@ -124,7 +124,7 @@ def reach():
 
 @dataclass(frozen=True)
 class World:
-    """What must not change: a directory with a secret, and two servers that nobody connects to."""
+    """Resources that a bundle must not reach: a directory with a secret, and two servers."""
 
     place: Path
     servers: tuple[socket.socket, ...]
@@ -181,7 +181,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    """Its state is compared after the test."""
+    """The world of an attack; its state is compared after the test."""
     place = tmp_path / "world"
     place.mkdir()
     place.chmod(0o777)
@@ -282,7 +282,7 @@ def run(input, options):
 
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_sockets_cannot_be_made(world: World, mechanism: str) -> None:
-    """No family of them: nobody can be connected to."""
+    """A socket of any family is refused, so no server can be reached."""
     source = f"""
 import _socket
 {world.constants}
@@ -396,9 +396,7 @@ def run(input, options):
 
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_limits_and_filters_cannot_be_loosened(mechanism: str) -> None:
-    """Neither the process's own limits nor its filter nor its right to be looked into change any
-    more.
-    """
+    """The process can change neither its limits, nor its filter, nor the permission to trace it."""
     source = """
 import resource, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -418,7 +416,9 @@ def run(input, options):
 
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
-    """Whoever started it: no capability, no new rights, a filter."""
+    """The process has no capability, cannot gain privileges and has a filter, whichever user
+    started it.
+    """
     with cell_for("def run(input, options):\n    yield {'null': 1}\n", mechanism) as cell:
         begin(cell)
         pid = cell._launched.child.pid
@@ -431,10 +431,10 @@ def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", WALLS, indirect=True)
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
-    """The same attack, started by nobody with the system's own Python (ours may lie in a closed
-    home).
+    """The same attack fails for the user `nobody` with the system's own Python (ours may be in a
+    closed home).
     """
     source = (
         f"{HARM}import posix\n{world.constants}\ndef run(input, options):\n"
@@ -491,7 +491,7 @@ FORGERIES = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_frame_ends_the_cell(mechanism: str, forgery: str) -> None:
-    """What is written to the pipe besides the one answer is noticed, at once or before the next
+    """Bytes written to the pipe besides the one answer are noticed, at once or before the next
     request.
     """
     data, reason = FORGERIES[forgery]
@@ -571,7 +571,7 @@ def test_an_endless_answer_is_cut(mechanism: str) -> None:
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_a_dead_cell(mechanism: str) -> None:
-    """Closing the answering end leaves nobody waiting."""
+    """A bundle that closes the answering end does not block its caller."""
     source = (
         f"{FORGE}\ndef run(input, options):\n    for fd in pipes():\n        posix.close(fd)\n"
         "    while True:\n        pass\n    yield\n"
@@ -624,7 +624,7 @@ UNLIMITED = "import sys\nsys.setrecursionlimit(10**9)\n"
     ],
 )
 def test_a_loop_ends_at_its_deadline(mechanism: str, body: str) -> None:
-    """In Python or inside one C function: a deadline asks nobody."""
+    """The deadline ends a loop in Python and one inside a C function."""
     died = death(
         f"def run(input, options):\n    {body}\n    yield {{'null': 1}}\n",
         mechanism,
@@ -643,7 +643,9 @@ def test_a_loop_ends_at_its_deadline(mechanism: str, body: str) -> None:
     ids=["module", "finally", "str"],
 )
 def test_a_loop_in_an_odd_place_ends_too(mechanism: str, source: str) -> None:
-    """While the module is executed, while a run is dropped, while an error is told."""
+    """The deadline holds while the module is executed, while a run is dropped and while an error is
+    formatted.
+    """
     with cell_for(source, mechanism) as cell, pytest.raises(CellDied) as caught:
         cell.ask("S", 1, 0, START, deadline_s=0.12)
         cell.ask("D", 1, 0, b"", deadline_s=0.12)
@@ -662,7 +664,9 @@ def test_a_loop_in_an_odd_place_ends_too(mechanism: str, source: str) -> None:
     ],
 )
 def test_a_memory_bomb_is_an_error(mechanism: str, body: str) -> None:
-    """It ends as MemoryError within the bundle, or with the process; the machine's memory stays."""
+    """The allocation ends as MemoryError within the bundle, or with the process; the machine's
+    memory is not used up.
+    """
     with cell_for(
         f"def run(input, options):\n    {body}\n    yield {{'null': 1}}\n",
         mechanism,
@@ -690,9 +694,7 @@ def test_a_memory_bomb_is_an_error(mechanism: str, body: str) -> None:
     ids=["function", "list", "repr", "unlimited", "unlimited encoder", "attribute"],
 )
 def test_a_recursion_bomb_is_an_error(mechanism: str, source: str) -> None:
-    """RecursionError where Python still counts; a crash of the process where the bundle told it not
-    to.
-    """
+    """The bundle gets RecursionError, or its process crashes where it raised Python's limit."""
     try:
         with cell_for(source, mechanism, CellLimits(memory_bytes=1 << 27)) as cell:
             reply = cell.ask("S", 1, 0, START, deadline_s=30)
@@ -724,7 +726,7 @@ def test_a_bomb_for_the_compiler_is_an_error(mechanism: str, source: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("amount", [9 << 20, 100 << 20])
 def test_an_output_bomb_is_an_error(mechanism: str, amount: int) -> None:
-    """An answer beyond the cap is told as the author's error; nothing of it comes through the
+    """An answer beyond the cap is reported as the author's error; none of it comes through the
     pipe.
     """
     error = error_of(
@@ -734,8 +736,8 @@ def test_an_output_bomb_is_an_error(mechanism: str, amount: int) -> None:
 
 
 def test_what_is_printed_fills_nothing(mechanism: str) -> None:
-    """Prints and raw writes to the standard streams block nobody and are kept only as last
-    words.
+    """Prints and raw writes to the standard streams do not block, and only their end is kept for
+    the report.
     """
     source = """
 import posix
@@ -782,7 +784,7 @@ def test_a_process_that_ends_itself_says_how(mechanism: str, source: str, compla
     [b"\xff\xfe\x00", b"x = '\x80'", b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"\xed\xa0\x80"],
 )
 def test_bytes_that_are_not_utf8_get_no_cell(mechanism: str, source: bytes) -> None:
-    """Whatever the file says of its own encoding."""
+    """A source that is not UTF-8 is refused, with any declaration of its encoding."""
     with pytest.raises(BundleError, match="is not UTF-8: byte"):
         Cell.start(unchecked(source), choose(mechanism))
 

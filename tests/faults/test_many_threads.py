@@ -27,7 +27,7 @@ RESULT = {"success": True, "message": f"{STEPS} answers", "data": list(range(1, 
 
 @contextmanager
 def driven(engine: Engine, threads: list[Placed]) -> Iterator[list[Follower]]:
-    """All of them at once on the worker that lives, each with somebody who follows it."""
+    """Drive all threads at once on the live worker, each with its follower."""
     followers = [Follower() for _ in threads]
     with ExitStack() as watching:
         for placed, follower in zip(threads, followers, strict=True):
@@ -43,8 +43,8 @@ def driven(engine: Engine, threads: list[Placed]) -> Iterator[list[Follower]]:
 
 
 def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
-    """None is lost, each goes on from where its own journal stands, and what was performed twice
-    says so.
+    """No thread is lost, each goes on from its own journal, and a repeated effect has an attempt
+    line.
     """
     threads = [
         place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)
@@ -63,7 +63,7 @@ def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
 
 
 def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> None:
-    """Nobody has to resume anything, and every effect of every thread is performed once."""
+    """All threads go on without a resume, and each effect of each thread is performed once."""
     threads = [
         place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)
     ]
@@ -109,8 +109,8 @@ def taken(engine: Engine, threads: list[Placed]) -> list[bool]:
 
 
 def test_as_many_threads_as_the_machine_has_files_for(engine: Engine) -> None:
-    """What a shell allows at first is no limit; at the machine's own, the threads that run go on,
-    and the others can be started later.
+    """The worker raises the shell's limit of open files; at the machine's own limit the running
+    threads go on, and the others can be started later.
     """
     threads = [place(engine.store, SLEEPER, number=number) for number in range(40)]
     bundle = threads[0].bundle.hash

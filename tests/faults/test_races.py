@@ -45,7 +45,7 @@ def ask(connection: socket.socket, placed: Placed) -> None:
 
 
 def told(connection: socket.socket) -> str:
-    """What a worker answered: ok, or what it refused with."""
+    """Return a worker's answer: ok, or the text of its refusal."""
     line = receive_line(connection, bytearray())
     assert line is not None
     return str(unpack(line).get("error", {}).get("message", "ok"))
@@ -76,8 +76,10 @@ def race(engine: Engine, placed: Placed, python: tuple[str, ...]) -> list[str]:
     return answers
 
 
-def judge_the_race(engine: Engine, placed: Placed) -> None:
-    """One history, and no effect performed more often than lines say."""
+def check_the_race(engine: Engine, placed: Placed) -> None:
+    """Check that the journal has one history, and no effect was performed more often than its lines
+    say.
+    """
     data = placed.path.read_bytes()
     assert recover(data, placed.bundle.hash, placed.thread).damage is None, (
         "two owners wrote into one journal"
@@ -164,7 +166,7 @@ def test_two_workers_race_for_one_thread(engine: Engine, placed: Placed) -> None
     winner, loser = sorted(race(engine, placed, UNLOCKED), key=len)
     assert winner == "ok"
     assert loser == f"thread {placed.thread} is in use by another process"
-    judge_the_race(engine, placed)
+    check_the_race(engine, placed)
     check_the_recovery(engine, placed, RESULT)
     assert Counter(marks(engine, placed.thread)) == Counter(range(1, 101))
 
@@ -178,7 +180,7 @@ def test_the_harness_sees_a_missing_lock(engine: Engine) -> None:
     placed = place(engine.store, MARKED, params={"n": 2000})
     race(engine, placed, LAWLESS)
     with pytest.raises(AssertionError, match=r"two owners|performed twice"):
-        judge_the_race(engine, placed)
+        check_the_race(engine, placed)
 
 
 def test_many_openers_of_one_journal(engine: Engine, placed: Placed) -> None:
@@ -214,8 +216,8 @@ def test_many_openers_of_one_journal(engine: Engine, placed: Placed) -> None:
 
 
 def test_who_takes_the_lock_looks_again(engine: Engine, placed: Placed) -> None:
-    """Between a look at the thread and its lock somebody else paused it: the second word is
-    refused, not written behind the first.
+    """A pause by another process between the check of the state and the lock is noticed: the second
+    pause is refused and not written.
     """
     at = code_at(Path(steering.__file__), "journal = _ask_or_take(")
     words = [
@@ -313,8 +315,8 @@ def add_at_once(root: Path, directory: Path, patch: str | None = None) -> tuple[
     return acknowledged, begun
 
 
-def judge_the_registry(engine: Engine, acknowledged: set[str], begun: set[str]) -> None:
-    """Everything that was acknowledged is there, nothing that nobody began, and every name leads to
+def check_the_registry(engine: Engine, acknowledged: set[str], begun: set[str]) -> None:
+    """Check that all acknowledged names and only begun ones are registered, and that each leads to
     its bundle.
     """
     snapshot = engine.registry.read()
@@ -333,13 +335,13 @@ def test_processes_that_add_at_once_half_of_them_killed(engine: Engine, tmp_path
     """No acknowledged flow is lost, no lock is left behind, and the next `add` succeeds."""
     acknowledged, begun = add_at_once(engine.store.root, tmp_path)
     assert len(acknowledged) >= PROCESSES // 2 * EACH
-    judge_the_registry(engine, acknowledged, begun)
+    check_the_registry(engine, acknowledged, begun)
     engine.add("after", source("after", "    yield {'null': {}}\n"), accept=lambda _widened: True)
-    judge_the_registry(engine, acknowledged | {"after"}, begun | {"after"})
+    check_the_registry(engine, acknowledged | {"after"}, begun | {"after"})
 
 
 def test_the_harness_sees_a_missing_registry_lock(engine: Engine, tmp_path: Path) -> None:
     """Positive control: without the lock, one process writes over what another added."""
     acknowledged, begun = add_at_once(engine.store.root, tmp_path, "no-registry-lock")
     with pytest.raises(AssertionError, match="lost: "):
-        judge_the_registry(engine, acknowledged, begun)
+        check_the_registry(engine, acknowledged, begun)

@@ -80,9 +80,7 @@ RESULT = {"success": True, "message": "5 answers", "data": [1, 2, 3, 4, 5]}
 
 
 def test_every_window_has_a_fault_test_that_names_it() -> None:
-    """Who writes a `# crash here` comment writes a test, with the same words, in which something
-    dies there.
-    """
+    """Each `# crash here` comment has a test with the same words, in which a process dies there."""
     tests = "".join(
         path.read_text("utf-8") for path in Path(__file__).parent.parent.rglob("test_*.py")
     )
@@ -133,8 +131,8 @@ steps, else the first one only.
 def test_the_worker_dies_between_effects(
     engine: Engine, text: str, count: int, limits: Mapping[str, int]
 ) -> None:
-    """Each effect is performed exactly once all the same: after the outcome's line it is done,
-    before `perform` it was not begun.
+    """An effect whose outcome was written is not repeated, one that was not begun is performed:
+    each exactly once.
     """
     placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
     follower = suffer(engine, placed, window(text), count=count)
@@ -148,8 +146,8 @@ def test_the_worker_dies_between_effects(
 def test_the_sandbox_dies_between_effects(
     engine: Engine, text: str, count: int, limits: Mapping[str, int]
 ) -> None:
-    """Nobody has to resume anything: the worker replays the thread in a new process, and every
-    effect is performed once.
+    """The worker replays the thread in a new process without a resume, and each effect is performed
+    once.
     """
     placed = place(engine.store, MARKED, params={"n": 5}, limits=limits)
     python = at_window(window(text), "uncaged_engine.worker", count=count, deed="sandbox")
@@ -192,7 +190,7 @@ def test_the_worker_dies_before_it_cuts_a_torn_tail(engine: Engine) -> None:
 
 
 def test_the_worker_dies_while_it_leaves(engine: Engine, placed: Placed) -> None:
-    """Its socket is gone, its lock too: the next request starts another worker."""
+    """The dead worker's socket and lock are gone: the next request starts another worker."""
     with worker(
         engine.store, placed.bundle.hash, python=at_window(window(LEAVING), "uncaged_engine.worker")
     ) as process:
@@ -245,7 +243,7 @@ def test_the_worker_dies_before_it_writes_a_resume(engine: Engine) -> None:
 
 
 def test_a_caller_that_came_while_the_worker_left_is_served(engine: Engine) -> None:
-    """Its thread runs, and others can reach it: the worker stays and listens again."""
+    """The worker runs the caller's thread, stays, and listens again for others."""
     sleeper = place(engine.store, source("sleeper", "    yield {'null': {'sleep_s': 600}}\n"))
     leaving = code_at(Path(server.__file__), "path.unlink(missing_ok=True)")
     with worker(
@@ -304,7 +302,7 @@ def test_the_worker_leaves_between_connect_and_answer(engine: Engine, placed: Pl
 
 
 def test_the_client_dies_before_its_thread_has_a_worker(engine: Engine) -> None:
-    """It was told no id; the thread is interrupted, and resume starts it."""
+    """A thread whose id was never printed is interrupted, and resume starts it."""
     granted(engine.store, MARKED)
     assert act(engine, at_window(window(STARTED), "testbed.store_actions"), "run", "marked") == ""
     [thread] = engine.threads()
@@ -314,8 +312,8 @@ def test_the_client_dies_before_its_thread_has_a_worker(engine: Engine) -> None:
 
 
 def test_the_client_dies_after_its_answer_is_kept(engine: Engine) -> None:
-    """What a person said is on disk; the thread waits no longer, and resume goes on with the
-    answer.
+    """The person's answer is on disk: the thread is not waiting any more, and resume continues with
+    the answer.
     """
     granted(engine.store, source("asking", _ASKING, policy={"ask": {}}))
     thread = engine.run("asking", prompt="")
@@ -416,7 +414,7 @@ def test_who_removes_a_child_dies_before_the_journal_goes(engine: Engine) -> Non
 
 
 def test_importing_dies_before_the_journal_is_there(engine: Engine, tmp_path: Path) -> None:
-    """Nothing is listed, and the same archive is taken in at the next try."""
+    """The interrupted import lists no thread, and the same file is imported at the next try."""
     granted(engine.store, COUNT)
     thread = engine.run("count", prompt="", params={"n": 1})
     finish(engine, thread)
@@ -453,8 +451,8 @@ def test_a_worker_that_met_a_bug_dies_while_it_makes_room(engine: Engine) -> Non
 
 
 def test_adding_dies_again_at_the_same_place(engine: Engine, tmp_path: Path) -> None:
-    """A bundle whose file has its name, which may not be on disk yet: whoever adds it again makes
-    the name durable first.
+    """The second `add` of a bundle whose file has its name, which may not be on disk yet, first
+    makes the name durable.
     """
     file = tmp_path / "count.py"
     file.write_bytes(COUNT)

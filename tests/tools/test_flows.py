@@ -93,14 +93,14 @@ def test_a_name_is_made_fit(text: str, name: str) -> None:
 
 @given(st.text(), st.sets(st.text(alphabet=string.ascii_lowercase + "_", max_size=3)))
 def test_every_name_is_one_that_endpoints_take(text: str, taken: set[str]) -> None:
-    """Whatever a flow is called, and whatever is taken already."""
+    """The name of a tool is valid for any name of a flow and any names in use."""
     name = free_name(tool_name(text, HASH), taken)
     assert re.fullmatch(r"[a-z0-9_-]{1,64}", name)
     assert name not in taken
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
-    """None of two is lost, and the result still fits."""
+    """The numbered name is free, and within the limit of 64 characters."""
     assert free_name("run", {"run"}) == "run_2"
     assert free_name("run", {"run", "run_2"}) == "run_3"
     assert free_name("x" * 64, {"x" * 64}) == "x" * 62 + "_2"
@@ -181,7 +181,7 @@ def test_a_tool_is_written_as_each_endpoint_takes_it(engine: Engine) -> None:
 
 
 def test_arguments_become_prompt_and_parameters(engine: Engine) -> None:
-    """What a tool does not have is refused by name, what only a person may set included."""
+    """An unknown argument is refused by name, as is one that only a person may set."""
     granted(engine.store, WEATHER)
     granted(engine.store, ECHO)
     among = tools(engine)
@@ -199,8 +199,8 @@ def test_arguments_become_prompt_and_parameters(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_a_call_runs_a_thread(engine: Engine) -> None:
-    """Its result is the call's; a result without success, a direct output and a thread that waits
-    are told apart.
+    """The thread's result is the call's; no success, a direct output and a waiting thread have
+    different results.
     """
     for text in (ECHO, RAW, ASKS):
         granted(engine.store, text)

@@ -61,7 +61,7 @@ def test_a_lone_word_and_a_text_stand_for_the_one_field_that_they_can_be(
 def test_a_text_that_fits_no_field_or_several_is_refused(
     required: list[str], properties: dict[str, Any], text: str
 ) -> None:
-    """An answer that leaves out what is required, or could mean two fields, is nobody's guess."""
+    """An answer that lacks a required field, or that two fields would accept, is refused."""
     with pytest.raises(UsageError, match="the answer does not fit: "):
         check_answer(asked(required, **properties), text)
 

@@ -87,7 +87,7 @@ def test_a_cut_outside_the_thread_is_refused(at: int) -> None:
 
 
 def test_an_unknown_role_lists_the_roles_there_are() -> None:
-    """Each once, in their order."""
+    """The message lists each role once, in order of its first step."""
     with pytest.raises(NotFoundError, match=r"no step of role 'tester'; it has: planner, coder$"):
         kept_steps(history_of(source()), Cut(role="tester"), THREAD)
     with pytest.raises(NotFoundError, match="it has: none"):
@@ -146,7 +146,7 @@ def test_a_fork_onto_another_hash_hands_its_steps_over() -> None:
 
 @pytest.mark.parametrize(("kept", "handed"), [(1, 1), (2, 2), (3, 2)])
 def test_a_fork_of_a_fork_hands_over_no_more_than_its_source(kept: int, handed: int) -> None:
-    """What its source performed itself is replayed in the fork too."""
+    """Steps that the source performed itself are replayed in its fork, too."""
     source_of_source = {"threadId": "x", "hash": "y", "seq": 2, "chain": "", "handedOver": 2}
     script = Script.begun(forkFrom=source_of_source).done(1).output(2).done(3).done(4)
     found = forked(script, kept)
@@ -192,7 +192,7 @@ def answered() -> History:
     return history_of(script.output(2, "reader", status="made up").done(3))
 
 
-def test_what_a_person_made_up_stands_in_the_step() -> None:
+def test_a_person_s_outcome_is_in_the_step() -> None:
     """A role's meta, or content and meta; what its agent used up is not used up again. Any value
     for another effect.
     """
@@ -277,6 +277,6 @@ def test_an_outcome_that_the_effect_cannot_have_is_refused(
 def test_what_the_role_could_not_have_answered_is_refused(
     value: object, kept: int, words: str
 ) -> None:
-    """It would lead where no run could; the message says what does not fit."""
+    """A replacement that the role's schema excludes is refused; the message names the violation."""
     with pytest.raises(UsageError, match=words):
         replacement_of(value, answered(), kept, ROLES)

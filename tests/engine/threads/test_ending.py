@@ -1,4 +1,4 @@
-"""What a thread came to, as exit code, words and next command."""
+"""Report on a thread that stopped: exit code, message and next commands."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ def end_as(
     ],
 )
 def test_each_status_has_its_exit_code(status: str, last_void: str, code: int) -> None:
-    """The codes of the house; a lack of the environment is told apart from a pause that a person
-    asked for.
-    """
+    """A pause for a missing resource has another exit code than a pause by a person."""
     assert end_as(status, last_void=last_void).exit_code == code
 
 
@@ -87,8 +85,8 @@ def test_a_completed_thread_may_say_that_it_did_not_succeed() -> None:
 
 
 def test_success_with_a_branch_names_the_merge() -> None:
-    """The branch stands in the result's data; the command names the repository when the person
-    stands elsewhere.
+    """The branch is read from the result's data; the command names the repository if the caller is
+    outside of it.
     """
     end = {
         "end": "completed",
@@ -216,9 +214,7 @@ def test_a_branch_cannot_carry_another_command() -> None:
     ],
 )
 def test_a_limit_is_raised_by_its_own_option(limit: str, value: float, option: str) -> None:
-    """The end record says which limit was reached and at what value; what is named can be typed as
-    it stands.
-    """
+    """The end record has the limit and its value; the suggested option can be typed as printed."""
     last = end_as("limit", {"end": "limit", "limit": limit, "value": value, "message": "enough"})
     assert last.commands == (f"uncaged-workflow resume 01T {option}",)
 
@@ -243,7 +239,7 @@ def test_a_question_to_a_role_is_answered_field_by_field() -> None:
 def test_the_limit_that_is_offered_is_above_what_was_used(
     limit: str, value: float, used: Mapping[str, float], option: str
 ) -> None:
-    """One step may use many times the limit; who copies the line gets on."""
+    """One step may use many times the limit; the suggested limit is high enough to go on."""
     last = end_as("limit", {"end": "limit", "limit": limit, "value": value}, used=used)
     assert last.commands == (f"uncaged-workflow resume 01T {option}",)
 
@@ -255,9 +251,7 @@ def test_the_limit_that_is_offered_is_above_what_was_used(
 def test_a_report_counts_when_it_is_the_last_thing_that_happened(
     tmp_path: Path, status: State, updated_ms: int, found: bool
 ) -> None:
-    """A report older than the last line is about an interruption that somebody has resumed
-    since.
-    """
+    """A report older than the last line is about an interruption that was resumed since."""
     for name in (
         "report-400-01HX5WBE00AAAAAAAAAAAAAAAA.txt",
         "report-500-01HX5WBE00AAAAAAAAAAAAAAAA.txt",

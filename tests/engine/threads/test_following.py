@@ -30,7 +30,7 @@ def test_a_finished_thread_is_told_from_its_start(store: Store) -> None:
     assert events[-1].body == {"status": "completed", "message": "sum 1", "steps": 1}
 
 
-def test_a_thread_that_nobody_runs_is_told_and_left(store: Store) -> None:
+def test_a_thread_without_a_worker_is_reported_and_left(store: Store) -> None:
     """Interrupted, with a torn tail: the whole records and the status; no half line."""
     placed = place(store)
     placed.path.write_bytes(placed.path.read_bytes() + b'{"seq":1,"inte')
@@ -40,7 +40,7 @@ def test_a_thread_that_nobody_runs_is_told_and_left(store: Store) -> None:
 
 
 def test_a_thread_that_is_archived_or_removed_meanwhile(store: Store) -> None:
-    """Whoever looked it up before reads it where it is now, or hears that it is gone."""
+    """A follower reads an archived thread to its end; for a removed one it raises."""
     bundle = granted(store, COUNT)
     placed = place_script(
         store, bundle, script_of(bundle).done(1).end("completed", result={"message": "sum 1"})
@@ -55,8 +55,8 @@ def test_a_thread_that_is_archived_or_removed_meanwhile(store: Store) -> None:
         list(follow(store, bundle.hash, placed.thread, placed.path))
 
 
-def test_a_lock_that_somebody_holds_for_a_moment_is_waited_for(store: Store) -> None:
-    """A `pause` without a worker takes the lock itself; a follower that comes just then goes on
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(store: Store) -> None:
+    """A `pause` without a worker takes the lock itself; a follower that starts meanwhile goes on
     afterwards.
     """
     placed = place(store)
@@ -106,7 +106,7 @@ def test_a_running_thread_is_told_as_it_goes(engine: Engine) -> None:
 
 @pytest.mark.slow
 def test_several_followers_see_the_same(engine: Engine) -> None:
-    """Each from the start record on."""
+    """Each follower gets all records from the start record on."""
     granted(engine.store, PLANNED)
     plan = [*({"null": {"value": n}} for n in range(50)), {"null": {"sleep_s": 600}}]
     thread = engine.run("planned", prompt="", params={"plan": plan})
@@ -127,7 +127,7 @@ def test_several_followers_see_the_same(engine: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_a_follower_that_does_not_read_holds_nobody_up(engine: Engine) -> None:
+def test_a_follower_that_does_not_read_blocks_no_other(engine: Engine) -> None:
     """The thread goes on to its end; the follower is dropped."""
     store = engine.store
     bundle = granted(store, COUNT)

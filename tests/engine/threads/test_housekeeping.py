@@ -1,5 +1,5 @@
-"""Whatever is packed, unpacked or swept away while somebody else is at work, nothing of a thread
-that goes on is lost.
+"""Races of archive, restore, prune and import with other processes: a thread that can go on loses
+nothing.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def aged(path: Path) -> None:
 def test_a_thread_that_is_resumed_just_now_is_not_archived(
     engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its worker would write into a file that has no name any more; whoever comes first wins, and
-    the other hears of it.
+    """The worker would write into a file without a name; the first process gets the lock, the other
+    an error.
     """
     journals: list[JournalFile] = []
     just_before(monkeypatch, lock, "holding", lambda: journals.append(opened(engine.store, killed)))
@@ -80,7 +80,7 @@ def test_a_thread_that_is_named_twice_is_archived_once(engine: Engine, killed: P
 def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
     engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How it stood before the lock was taken does not count."""
+    """The state is read again under the lock; an earlier reading does not count."""
 
     def resumed() -> None:
         journal = opened(engine.store, killed)
@@ -106,7 +106,7 @@ def test_a_thread_that_was_resumed_and_left_meanwhile_is_not_archived(
 def test_a_journal_that_went_while_it_was_opened_is_not_taken(
     store: Store, killed: Placed, monkeypatch: pytest.MonkeyPatch, away: str
 ) -> None:
-    """What is written to a file without a name is lost."""
+    """Lines written to a file without a name would be lost, so opening it fails."""
     act: Callable[[], object] = (
         (lambda: archive.compress(killed.path)) if away == "packed" else killed.path.unlink
     )
@@ -144,7 +144,7 @@ def test_two_take_a_thread_out_of_the_archive(
 def test_a_thread_that_is_taken_out_of_the_archive_just_now_is_not_removed(
     store: Store, killed: Placed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its journal may be somebody's already."""
+    """The restored journal may have a new owner already."""
     packed = archive.compress(killed.path)
     just_before(monkeypatch, lock, "holding", lambda: archive.restore(packed))
     with pytest.raises(RefusedError, match="look at it again"):
@@ -181,7 +181,7 @@ def test_a_listing_passes_over_what_goes_meanwhile(
 def test_a_worktree_that_is_made_just_now_stays(
     engine: Engine, killed: Placed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its thread began after the threads were counted."""
+    """The worktree of a thread that began after the threads were listed is kept."""
     store = engine.store
     left = store.work / "01HX5WBE00ABCDEFGHJKMNPQRS"
     left.mkdir()
@@ -199,7 +199,9 @@ def test_a_worktree_that_is_made_just_now_stays(
 def test_a_blob_that_is_put_again_just_now_stays(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody named it for a long time, and the line that names it now is not written yet."""
+    """An old blob that no line names is kept if it was put again for a line that is not written
+    yet.
+    """
     blobs = BlobDirectory(engine.store.blobs)
     used, unused = blobs.put(b"used"), blobs.put(b"unused")
     for name in (used, unused):
@@ -210,8 +212,8 @@ def test_a_blob_that_is_put_again_just_now_stays(
 
 
 def test_no_blob_is_put_while_one_is_swept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look at its age and its end nobody finds it there; and nobody sweeps while one is
-    found there.
+    """A sweep and a put exclude each other by the lock of the directory, from the check of the age
+    to the removal.
     """
     blobs = BlobDirectory(engine.store.blobs)
     refused: list[int] = []
@@ -263,7 +265,7 @@ def test_one_thread_that_cannot_be_removed_keeps_no_other(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is named with the reason, and the command fails for it after all others are gone."""
+    """The thread is named with the reason, and the command fails after all others are removed."""
     store = engine.store
     others = [
         place_script(store, killed.bundle, script_of(killed.bundle, number=n).done(1).end("killed"))

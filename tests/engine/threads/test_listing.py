@@ -287,7 +287,7 @@ def test_a_damaged_or_foreign_index_is_replaced(
 def test_a_directory_in_the_place_of_the_index_is_done_without(
     engine: Engine, mixed: list[Placed]
 ) -> None:
-    """What cannot be thrown away is left alone, and lists read the journals."""
+    """A directory that cannot be replaced is left alone, and lists read the journals."""
     (engine.store.root / index.NAME).mkdir()
     assert engine.threads() == without_index(engine)
     assert engine.running() == []

@@ -1,6 +1,4 @@
-"""What a thread's parameters become before it starts, and each thing that keeps it from
-starting.
-"""
+"""Parameters of a thread: conversion before the start, and each violation that prevents it."""
 
 from __future__ import annotations
 
@@ -106,14 +104,14 @@ def test_each_rule_has_its_sentence(tmp_path: Path, params: dict[str, Any], word
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
-    """One line each."""
+    """The error has one line for each violation."""
     with pytest.raises(UsageError) as caught:
         settled(tmp_path, days="x", mode="y")
     assert len(str(caught.value).splitlines()) == 3
 
 
 def test_a_schema_that_says_more_is_checked_as_one(tmp_path: Path) -> None:
-    """Whatever JSON Schema can say holds, after the conversions."""
+    """Other keywords of JSON Schema are checked after the conversions."""
     schema = {
         "type": "object",
         "properties": {
@@ -129,7 +127,7 @@ def test_a_schema_that_says_more_is_checked_as_one(tmp_path: Path) -> None:
 
 
 def test_a_flow_without_parameters_takes_none(tmp_path: Path) -> None:
-    """Neither with an empty schema nor with one that lists none."""
+    """An empty schema and one without properties both refuse every parameter."""
     assert settled(tmp_path, {}) == {}
     with pytest.raises(UsageError, match="demo has no parameter 'x'; it has: none"):
         settled(tmp_path, {}, x=1)

@@ -57,7 +57,7 @@ def start(tmp_path: Path) -> dict[str, object]:
 def test_a_fork_onto_a_version_without_roles_has_a_branch_of_its_own(
     store: Store, start: dict[str, object]
 ) -> None:
-    """Its removal leaves the branch of its source alone, and its files cannot be collected."""
+    """A removed fork leaves its source's branch alone, and its files cannot be collected."""
     fork = NewThread(
         thread_id=FORK,
         flow="silent",

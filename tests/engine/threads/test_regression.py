@@ -1,6 +1,4 @@
-"""What another version would have done in the past threads of a flow, without anything being
-performed.
-"""
+"""Replay of a flow's past threads with another version, without performing any effect."""
 
 from __future__ import annotations
 
@@ -66,8 +64,8 @@ def test_an_end_before_and_after_is_a_difference(store: Store) -> None:
 
 
 def test_what_cannot_be_a_past_is_left_out(store: Store) -> None:
-    """Threads of other flows, threads that run, and journals that nobody can read; none of them
-    hides the others.
+    """Threads of other flows, running threads and unreadable journals are left out, and hide no
+    other thread.
     """
     good, running, corrupt, broken = (past(store, number) for number in range(1, 5))
     other = granted(store, source("other", '    yield {"null": {}}\n'))
@@ -84,7 +82,9 @@ def test_what_cannot_be_a_past_is_left_out(store: Store) -> None:
 
 
 def test_a_version_that_hangs_or_dies_hides_no_other_thread(store: Store) -> None:
-    """Whoever ends the sandbox process is told so; the next thread gets a new one."""
+    """A thread that ends the sandbox process has the reason in its result; the next thread gets a
+    new process.
+    """
     first, second, third = past(store, 1, n=1), past(store, 2, n=2), past(store, 3, n=1)
     hangs = COUNT.replace(b"        total +=", b"        while number == 2: pass\n        total +=")
     found = against(store, hangs, deadline_s=0.5)
@@ -93,7 +93,7 @@ def test_a_version_that_hangs_or_dies_hides_no_other_thread(store: Store) -> Non
 
 
 def test_a_missing_blob_is_that_threads_problem(store: Store) -> None:
-    """The others are told of as ever."""
+    """The other threads are checked as usual."""
     good = past(store, 1)
     bundle = granted(store, COUNT)
     lost = script_of(bundle, number=2, params={"n": 1}).intent(1)
@@ -105,7 +105,7 @@ def test_a_missing_blob_is_that_threads_problem(store: Store) -> None:
 
 
 def test_nothing_is_written(store: Store) -> None:
-    """Neither a journal nor anything else in the store."""
+    """No file in the store changes, the journals included."""
     past(store, 1)
     before = _files(store.root)
     against(store, SAME)

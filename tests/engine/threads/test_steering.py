@@ -1,6 +1,4 @@
-"""What nobody runs any more is steered by whoever holds its lock, and nothing of it goes on behind
-his back.
-"""
+"""Pause, kill and removal of a thread whose worker died and left agents' processes."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ SLEEP = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"
 
 @pytest.fixture
 def agent(store: Store) -> Iterator[tuple[Placed, int]]:
-    """What an agent started goes on, though the worker of its thread has died."""
+    """A thread whose worker died, and the pid of an agent's process that is still running."""
     bundle = granted(store, COUNT)
     placed = place_script(store, bundle, script_of(bundle).intent(1))
     scratch = store.private(placed.thread)
@@ -40,7 +38,7 @@ def agent(store: Store) -> Iterator[tuple[Placed, int]]:
 def test_a_kill_ends_what_a_dead_worker_left_running(
     engine: Engine, agent: tuple[Placed, int]
 ) -> None:
-    """It would go on to change files of a thread that everybody takes for killed."""
+    """A process left running would change files of a killed thread."""
     placed, pid = agent
     engine.kill(placed.thread)
     assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -48,14 +46,14 @@ def test_a_kill_ends_what_a_dead_worker_left_running(
 
 
 def test_a_pause_leaves_it_alone(engine: Engine, agent: tuple[Placed, int]) -> None:
-    """It is ended when the thread is asked again."""
+    """The process is ended when the thread is resumed."""
     placed, pid = agent
     engine.pause(placed.thread)
     assert psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_so_does_a_removal(engine: Engine, agent: tuple[Placed, int]) -> None:
-    """Nothing works on in a directory that is going."""
+    """No process runs on in a directory that is removed."""
     placed, pid = agent
     engine.remove_thread(placed.thread)
     assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

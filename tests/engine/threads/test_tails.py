@@ -68,7 +68,7 @@ def test_a_thread_that_ended_with_a_damaged_tail_is_verified(
 def test_an_archived_thread_with_a_damaged_tail_is_verified(
     engine: Engine, script: Script, tail: str
 ) -> None:
-    """One that an earlier version packed as it was: it is unpacked, cut and packed again."""
+    """A thread that an earlier version packed with its tail is unpacked, cut and packed again."""
     placed, rest = damaged(engine.store, script, tail)
     packed = archive.compress(placed.path)
     verdict = engine.verify(placed.thread)
@@ -109,7 +109,7 @@ def test_observers_leave_a_damaged_tail_as_it_is(engine: Engine, script: Script,
 
 
 def test_a_tail_that_a_worker_owns_is_not_cut(engine: Engine, script: Script) -> None:
-    """A held lock is somebody who writes; the verdict names the damage instead."""
+    """A held lock has a writer, so the verification reports the damage and changes nothing."""
     placed, rest = damaged(engine.store, script, "torn")
     fd = os.open(placed.path, os.O_RDWR)
     assert lock.take(fd)

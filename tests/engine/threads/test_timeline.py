@@ -43,7 +43,7 @@ def test_a_role_step_says_status_time_and_who_answered() -> None:
 
 
 def test_an_open_intent_is_the_step_in_flight() -> None:
-    """Until its outcome comes, the last intent is open."""
+    """The last intent is open until its outcome is recorded."""
     timeline, rows = tell(START, INTENT)
     assert rows == []
     assert timeline.open is not None
@@ -51,8 +51,8 @@ def test_an_open_intent_is_the_step_in_flight() -> None:
 
 
 def test_an_output_step_has_no_time() -> None:
-    """What the bundle made itself was never in flight."""
-    _story, rows = tell(
+    """A step that the bundle made itself was never in flight."""
+    _timeline, rows = tell(
         START,
         {
             "seq": 1,
@@ -87,7 +87,7 @@ def test_a_void_leaves_the_intent_open() -> None:
 
 def test_a_pause_does_not_count_as_time_spent() -> None:
     """After a resume the clock of an open step starts again."""
-    _story, rows = tell(
+    _timeline, rows = tell(
         INTENT,
         {"seq": 1, "void": "killed", "message": "", "timestamp": 1_500},
         {"control": "resume", "timestamp": 9_000_000},
@@ -134,8 +134,8 @@ def test_an_attempt_is_told_and_counted() -> None:
 
 
 def test_a_turn_that_a_pause_ended_lacks_nothing() -> None:
-    """A person paused the thread: no word of the machine, and nothing to be mended before it is
-    resumed.
+    """A void after a person's pause is not about the environment: nothing has to be fixed before a
+    resume.
     """
     void = {
         "seq": 1,
@@ -158,10 +158,8 @@ def test_a_turn_that_a_pause_ended_lacks_nothing() -> None:
 
 
 def test_an_unusable_answer_is_told_as_one() -> None:
-    """It is the answer before the attempt that its line counts, so it carries no number that nobody
-    asked for.
-    """
-    _story, rows = tell(
+    """The row of a rejected answer has no number: its line counts the attempt that begins."""
+    _timeline, rows = tell(
         INTENT, {"seq": 1, "attempt": 4, "answer": "hm", "problem": "no block", "timestamp": 1_200}
     )
     assert (rows[0].mark, rows[0].detail) == ("attempt", "unusable answer: no block")
@@ -186,8 +184,8 @@ def test_sub_steps_carry_the_label_of_their_own_effect() -> None:
 
 
 def test_rows_are_clean() -> None:
-    """Whatever an agent wrote, a row holds no control character and no line end."""
-    _story, rows = tell(
+    """A row of any agent's text has no control character and no line end."""
+    _timeline, rows = tell(
         {
             "seq": 1,
             "role": "a\x1b[2J",

@@ -223,8 +223,8 @@ FORGED = {
 def test_fields_that_cannot_be_are_refused_with_their_line(
     engine: Engine, tmp_path: Path, case: str
 ) -> None:
-    """Each field that this engine reads is checked before the journal is kept; the seal of a forged
-    line holds.
+    """An import checks each field that the engine reads, even where the forged line has a valid
+    seal.
     """
     forged, words = FORGED[case]
     with pytest.raises(DamagedError, match=words):

@@ -35,7 +35,7 @@ def counted(store: Store, n: int = 3, done: int = 3) -> Script:
 
 @pytest.mark.parametrize("prefer", ["bubblewrap", "landlock"])
 def test_an_honest_journal_is_proved(store: Store, prefer: str) -> None:
-    """In either sandbox; the verdict names it and how many steps were proved."""
+    """A verification in either sandbox names it and the number of replayed steps."""
     verdict = proof_of(store, counted(store).end("completed", result=MESSAGE), prefer=prefer)
     assert verdict == Verification(
         ok=True,
@@ -112,8 +112,8 @@ LIES: dict[str, tuple[Build, str]] = {
 
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_found_although_every_line_is_sealed(name: str, store: Store) -> None:
-    """Whoever can write the file can seal it; only running the code again shows what it does not
-    say. Both sides are shown.
+    """A forger can seal each line; the replay finds the difference, and the message shows both
+    sides.
     """
     build, says = LIES[name]
     verdict = proof_of(store, build(script_of(granted(store, COUNT), params={"n": 3})))
@@ -158,7 +158,9 @@ def test_another_start_is_found(store: Store) -> None:
 
 
 def test_a_trusted_bundle_s_effects_are_not_proved(store: Store) -> None:
-    """Its chain is, and the verdict says what is not."""
+    """The chain of a trusted bundle's thread is checked; the message says that its effects are not
+    proved.
+    """
     text = source(
         "trusty", "    yield {'null': {'value': 1}}\n", policy={"null": {}, "trusted": True}
     )

@@ -73,7 +73,7 @@ def test_a_subscribed_client_is_notified(filled: Engine, transport: str) -> None
 
 
 def test_an_older_client_is_notified_without_a_subscription(filled: Engine) -> None:
-    """Its handshake says so beforehand."""
+    """The handshake with an older client announces the notification."""
 
     async def talk() -> None:
         told = anyio.Event()

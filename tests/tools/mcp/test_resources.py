@@ -36,7 +36,7 @@ def test_threads_come_in_pages(engine: Engine) -> None:
 
 
 def test_a_long_thread_keeps_its_last_records(engine: Engine) -> None:
-    """What is left out is counted."""
+    """The number of omitted records is in the document."""
     view = engine.thread(place(engine.store).thread)
     records: list[dict[str, Any]] = [
         {"seq": number, "outcome": "x" * 100_000} for number in range(1, 101)

@@ -65,8 +65,8 @@ async def listed(client: Client) -> None:
 
 
 async def called(client: Client) -> str:
-    """A call gives a structured result and tells each step in order; a failure, wrong arguments and
-    no such tool are told apart.
+    """Check that a call gives a structured result and reports each step in order, and that a
+    failure, wrong arguments and an unknown tool differ.
     """
     ear = Ear()
     done = await client.call_tool("double", {"n": 21}, progress_callback=ear)
@@ -170,7 +170,7 @@ async def cancelled(client: Client, engine: Engine) -> None:
 
 
 def test_a_client_lists_calls_steers_reads_and_cancels(filled: Engine, talk: Talk) -> None:
-    """One conversation over each transport."""
+    """The same conversation works over each transport."""
 
     async def conversation(client: Client) -> None:
         await listed(client)

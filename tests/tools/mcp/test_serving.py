@@ -67,7 +67,7 @@ def test_only_who_has_the_token_calls_tools_over_http(filled: Engine, http_url: 
 
 
 def test_a_port_in_use_is_an_error(engine: Engine) -> None:
-    """Before anything is served."""
+    """The error is raised before any request is served."""
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(UsageError, match="choose another, or 0 for a free one"),
