@@ -244,79 +244,79 @@ def written(arguments: Arguments) -> str:
 
 
 def anthropic(turn: Turn, hold: Hold) -> Iterator[bytes]:
-    def event(kind: str, **fields: Any) -> bytes:
-        return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
-
-    usage = {
-        "input_tokens": turn.input_tokens - turn.cached_tokens,
-        "output_tokens": 1,
-        "cache_read_input_tokens": turn.cached_tokens,
-    }
+    """Yield the events of a turn in the format of Anthropic."""
     message = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": "m",
         "stop_reason": None,
-        "usage": usage,
+        "usage": {
+            "input_tokens": turn.input_tokens - turn.cached_tokens,
+            "output_tokens": 1,
+            "cache_read_input_tokens": turn.cached_tokens,
+        },
     }
-    yield event("message_start", message={**message, "content": []})
-    yield event("ping")
+    yield anthropic_event("message_start", message={**message, "content": []})
+    yield anthropic_event("ping")
     index = 0
     if turn.thinking:
-        yield event(
-            "content_block_start",
-            index=0,
-            content_block={"type": "thinking", "thinking": "", "signature": ""},
+        yield from anthropic_block(
+            index,
+            {"type": "thinking", "thinking": "", "signature": ""},
+            {"type": "thinking_delta", "thinking": turn.thinking},
+            {"type": "signature_delta", "signature": "signed"},
         )
-        yield event(
-            "content_block_delta",
-            index=0,
-            delta={"type": "thinking_delta", "thinking": turn.thinking},
-        )
-        yield event(
-            "content_block_delta", index=0, delta={"type": "signature_delta", "signature": "signed"}
-        )
-        yield event("content_block_stop", index=0)
-        index = 1
+        index += 1
     if turn.text:
-        yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-        for piece in turn.text:
-            yield event(
-                "content_block_delta", index=index, delta={"type": "text_delta", "text": piece}
-            )
+        deltas = [{"type": "text_delta", "text": piece} for piece in turn.text]
+        *open_block, stop = anthropic_block(index, {"type": "text", "text": ""}, *deltas)
+        yield from open_block
         if turn.gate is not None:
             hold(turn.gate)
         if turn.error:
-            yield event("error", error={"type": turn.error, "message": "in the middle"})
+            error = {"type": turn.error, "message": "in the middle"}
+            yield anthropic_event("error", error=error)
             return
         if turn.cut:
             return
-        yield event("content_block_stop", index=index)
+        yield stop
         index += 1
     for number, (name, arguments) in enumerate(turn.calls):
         block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
-        yield event("content_block_start", index=index, content_block=block)
-        for piece in pieces(written(arguments)):
-            yield event(
-                "content_block_delta",
-                index=index,
-                delta={"type": "input_json_delta", "partial_json": piece},
-            )
-        yield event("content_block_stop", index=index)
-        index += 1
-    details = (
-        {"type": "refusal", "category": "cyber", "explanation": "not this"}
-        if turn.reason == "refusal"
-        else None
-    )
+        deltas = [
+            {"type": "input_json_delta", "partial_json": piece}
+            for piece in pieces(written(arguments))
+        ]
+        yield from anthropic_block(index + number, block, *deltas)
+    yield from anthropic_end(turn)
+
+
+def anthropic_block(
+    index: int, block: Mapping[str, Any], *deltas: Mapping[str, Any]
+) -> Iterator[bytes]:
+    """Yield the events of one content block: its start, its deltas, its stop."""
+    yield anthropic_event("content_block_start", index=index, content_block=block)
+    for delta in deltas:
+        yield anthropic_event("content_block_delta", index=index, delta=delta)
+    yield anthropic_event("content_block_stop", index=index)
+
+
+def anthropic_end(turn: Turn) -> Iterator[bytes]:
+    """Yield the events after the last block: the reason for the stop, with its details."""
+    refusal = {"type": "refusal", "category": "cyber", "explanation": "not this"}
     delta = {
         "stop_reason": STOPS["anthropic"][turn.reason],
         "stop_sequence": None,
-        "stop_details": details,
+        "stop_details": refusal if turn.reason == "refusal" else None,
     }
-    yield event("message_delta", delta=delta, usage={"output_tokens": turn.output_tokens})
-    yield event("message_stop")
+    usage = {"output_tokens": turn.output_tokens}
+    yield anthropic_event("message_delta", delta=delta, usage=usage)
+    yield anthropic_event("message_stop")
+
+
+def anthropic_event(kind: str, **fields: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
 def openai(turn: Turn, hold: Hold) -> Iterator[bytes]:
