@@ -78,13 +78,13 @@ class ModelAgent(AgentKind):
         settings = models.read_settings(self.wire, self._settings, request.environment)
         tools = toolbox(request)
         conversation, name = conversation_of(request, tools)
-        bounds = LoopLimits(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
+        limits = LoopLimits(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
         with open_client(settings, request.environment) as (client, connection):
             loop = ToolLoop(
                 client,
                 conversation,
                 tools=tools,
-                bounds=bounds,
+                limits=limits,
                 connection=connection,
                 cancel=request.cancel,
                 progress=with_extractor_usage(request),

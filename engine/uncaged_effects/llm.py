@@ -95,33 +95,37 @@ def consult(options: LlmBody, chosen: ChosenModel, context: EffectContext) -> Ou
         if options.max_tokens is not None
         else chosen.settings
     )
-    form = DataSchema.of(options.schema) if options.schema is not None else None
+    data_schema = DataSchema.of(options.schema) if options.schema is not None else None
     longest_s = context.config.limits.agent_s
 
     def redacted(fields: Mapping[str, object]) -> dict[str, object]:
         return cast("dict[str, object]", secrets.redact(dict(fields), chosen.known))
 
-    prompt = f"{prompt_of(options)}\n\n{form.rule}" if form is not None else prompt_of(options)
+    prompt = (
+        f"{prompt_of(options)}\n\n{data_schema.rule}"
+        if data_schema is not None
+        else prompt_of(options)
+    )
     with open_client(settings, context.environment) as (client, connection):
         loop = ToolLoop(
             client,
             Conversation(system=options.system, turns=[user_turn(prompt)]),
             tools=NoTools(),
-            bounds=LoopLimits(
+            limits=LoopLimits(
                 seconds=min(float(options.timeout_s or longest_s), longest_s), turns=TURNS
             ),
             connection=connection,
             cancel=context.cancel,
             progress=lambda fields: context.progress(redacted({"model": chosen.name, **fields})),
-            schema=form.schema if form is not None else None,
+            schema=data_schema.schema if data_schema is not None else None,
         )
         try:
-            if form is None:
+            if data_schema is None:
                 return Answer(
                     fields=redacted({"outcome": loop.answer(), "usage": loop.meter.document()})
                 )
             found = ask_for_data(
-                loop, form, lambda fields: context.record_attempt(redacted(fields))
+                loop, data_schema, lambda fields: context.record_attempt(redacted(fields))
             )
         except ConversationCancelled:
             return Void(word="killed", message=f"killed while the model {chosen.name!r} answered")

@@ -64,20 +64,20 @@ class DataAnswer:
 
 
 def ask_for_data(
-    loop: ToolLoop, form: DataSchema, record: Callable[[Mapping[str, object]], None]
+    loop: ToolLoop, data_schema: DataSchema, record: Callable[[Mapping[str, object]], None]
 ) -> DataAnswer:
     """Run the loop until the data fits.
 
     Args:
         record: writes an unusable answer to the journal.
     """
-    check = checker(form.schema)
+    check = checker(data_schema.schema)
     problems: list[str] = []
     while True:
         text = loop.answer()
         found = extract(text, check)
         if not isinstance(found, Unfit):
-            value = found.meta["value"] if form.wrapped else dict(found.meta)
+            value = found.meta["value"] if data_schema.wrapped else dict(found.meta)
             return DataAnswer(value=value, fits=True, problems=tuple(problems))
         problems.append(found.problem)
         record({"answer": text, "problem": found.problem, "usage": loop.meter.document()})

@@ -12,7 +12,7 @@ from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services import secrets
 
-from .choice import choose
+from .choice import ChosenModel, choose
 from .connection import open_client
 from .conversation import Conversation, user_turn
 from .data import DataSchema, ask_for_data
@@ -57,14 +57,10 @@ def extract_data(
     Raises:
         EnvironmentLacks: the extractor is unavailable.
     """
-    name = str(context.config.extractor)
-    try:
-        chosen = choose(name, context.config, context.environment)
-    except UsageError as exc:
-        raise EnvironmentLacks(f"models.{name}: {exc}") from exc
-    form = DataSchema.of(schema)
+    name, chosen = chosen_extractor(context)
+    data_schema = DataSchema.of(schema)
     whole = "\n\n".join(
-        (prompt.strip(), "The answer:", fenced(cut(text, MAX_TEXT_CHARACTERS)), form.rule)
+        (prompt.strip(), "The answer:", fenced(cut(text, MAX_TEXT_CHARACTERS)), data_schema.rule)
     )
 
     def redacted(fields: Mapping[str, object]) -> dict[str, object]:
@@ -77,14 +73,14 @@ def extract_data(
             client,
             Conversation(system=SYSTEM, turns=[user_turn(whole)]),
             tools=NoTools(),
-            bounds=LoopLimits(seconds=timeout_s, turns=4),
+            limits=LoopLimits(seconds=timeout_s, turns=4),
             connection=connection,
             cancel=context.cancel,
             progress=lambda fields: progress(redacted(fields)),
-            schema=form.schema,
+            schema=data_schema.schema,
         )
         try:
-            answer = ask_for_data(loop, form, lambda fields: record(redacted(fields)))
+            answer = ask_for_data(loop, data_schema, lambda fields: record(redacted(fields)))
         except (ModelFailed, ConversationCancelled) as exc:
             return Extraction(
                 meta=None,
@@ -100,3 +96,16 @@ def extract_data(
         problem=answer.problems[-1] if answer.problems else "",
         usage=loop.meter.document(),
     )
+
+
+def chosen_extractor(context: EffectContext) -> tuple[str, ChosenModel]:
+    """Return the configured extractor with its name.
+
+    Raises:
+        EnvironmentLacks: its settings are wrong.
+    """
+    name = str(context.config.extractor)
+    try:
+        return name, choose(name, context.config, context.environment)
+    except UsageError as exc:
+        raise EnvironmentLacks(f"models.{name}: {exc}") from exc

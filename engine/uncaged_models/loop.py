@@ -83,7 +83,7 @@ class ToolLoop:
         conversation: Conversation,
         *,
         tools: Tools,
-        bounds: LoopLimits,
+        limits: LoopLimits,
         connection: ModelConnection,
         cancel: Cancel,
         progress: Progress,
@@ -94,7 +94,7 @@ class ToolLoop:
         self.ended_by_tool = False
         self._client = client
         self._tools = tools
-        self._bounds = bounds
+        self._limits = limits
         self._connection = connection
         self._cancel = cancel
         self._progress = progress
@@ -115,7 +115,7 @@ class ToolLoop:
             ModelFailed: refusal, timeout, or no end. ConversationCancelled: killed.
                 EnvironmentLacks: the model is unavailable.
         """
-        deadline_s = self.meter.begin_s + self._bounds.seconds
+        deadline_s = self.meter.begin_s + self._limits.seconds
         with self._cancel.on_request(self._connection.begin(deadline_s)):
             try:
                 return self._to_the_end()
@@ -123,15 +123,15 @@ class ToolLoop:
                 if self._cancel.requested:
                     raise
                 raise ModelFailed(
-                    f"{self._client.model} gave no answer within {self._bounds.seconds:g} s",
+                    f"{self._client.model} gave no answer within {self._limits.seconds:g} s",
                     kind="timeout",
                 ) from None
 
     def _to_the_end(self) -> str:
         text: list[str] = []
         continuations = 0
-        for turn in range(1, self._bounds.turns + 1):
-            last = turn == self._bounds.turns
+        for turn in range(1, self._limits.turns + 1):
+            last = turn == self._limits.turns
             reply = self._turn(last)
             text.append(reply.text)
             if reply.calls and not last:
@@ -151,7 +151,7 @@ class ToolLoop:
                     break
                 return "".join(text)
         raise ModelFailed(
-            f"{self._client.model} gave no final answer within {self._bounds.turns} turns; raise maxTurns, or give it less to do"
+            f"{self._client.model} gave no final answer within {self._limits.turns} turns; raise maxTurns, or give it less to do"
         )
 
     def _turn(self, last: bool) -> ModelReply:
@@ -221,7 +221,7 @@ class ToolLoop:
         return final
 
     def _left_s(self) -> float:
-        return self.meter.begin_s + self._bounds.seconds - time.monotonic()
+        return self.meter.begin_s + self._limits.seconds - time.monotonic()
 
     def _wait(self, pause_s: float) -> bool:
         return self._cancel.wait(max(0.0, min(pause_s, self._left_s()))) or self._left_s() <= 0

@@ -82,7 +82,7 @@ def open_loop(
             client,
             Conversation(system=system, turns=[user_turn(prompt)]),
             tools=tools or NoTools(),
-            bounds=LoopLimits(seconds=seconds, turns=turns),
+            limits=LoopLimits(seconds=seconds, turns=turns),
             connection=connection,
             cancel=cancel,
             progress=progress.append,
