@@ -211,7 +211,7 @@ class Harness:
 
     def _open_hosts(self, *, plugins: bool) -> None:
         if self._copies is None:
-            raise ValueError("the laboratory is closed")
+            raise ValueError("the harness is closed")
         project, environment = self.project, self.task.environment
         repository = _checkout(project.top, environment)
         virtual = project.interpreter.executable.parent.parent

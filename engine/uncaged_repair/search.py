@@ -84,7 +84,7 @@ def search(
             hosts, again, PatchValidator(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget
         )
         second.run(progress)
-        first.passing += second.passing
+        first.plausible += second.plausible
     if first.best is None and first.part:
         # the tests may fail for more than one reason
         partly = [queue[number] for number in sorted(first.part)[:MAX_PARTLY]]
@@ -115,14 +115,14 @@ class SearchPass:
         self._next = 0
         self._cutoff = len(queue)
         self._lock = threading.Lock()
-        self.passing: list[PlausiblePatch] = []
+        self.plausible: list[PlausiblePatch] = []
         self.slow: list[int] = []
         self.part: list[int] = []
 
     @property
     def best(self) -> PlausiblePatch | None:
         return min(
-            (patch for patch in self.passing if patch.number < self._cutoff),
+            (patch for patch in self.plausible if patch.number < self._cutoff),
             key=lambda patch: patch.key,
             default=None,
         )
@@ -155,13 +155,13 @@ class SearchPass:
             self.slow.append(number)
         if validation.part:
             self.part.append(number)
-        if validation.passing is not None:
-            self.passing.append(validation.passing)
-            self._cutoff = min(self._cutoff, number + 1 + lookahead(number, validation.passing))
+        if validation.patch is not None:
+            self.plausible.append(validation.patch)
+            self._cutoff = min(self._cutoff, number + 1 + lookahead(number, validation.patch))
         if validation.ran:
             progress(budget.tried, self._queue[number].edit.path)
 
 
-def lookahead(number: int, passing: PlausiblePatch) -> int:
+def lookahead(number: int, patch: PlausiblePatch) -> int:
     """Return how many further candidates are tried for a better one."""
-    return max(400, 2 * number) if passing.severity else min(max(60, number // 2), 400)
+    return max(400, 2 * number) if patch.severity else min(max(60, number // 2), 400)

@@ -72,7 +72,7 @@ class Validation:
     ran: bool
     slow: bool = False
     part: bool = False
-    passing: PlausiblePatch | None = None
+    patch: PlausiblePatch | None = None
 
 
 class PatchValidator:
@@ -150,8 +150,8 @@ class PatchValidator:
         failed = [name for name in related if wider.outcomes.get(name) != GREEN]
         if failed:
             return Validation(cpu_s=cpu_s, ran=True, part=failed[0] in others)
-        passing, cost = self._suite(host, number, candidate, files)
-        return Validation(cpu_s=cpu_s + cost, ran=True, passing=passing)
+        patch, cost = self._suite(host, number, candidate, files)
+        return Validation(cpu_s=cpu_s + cost, ran=True, patch=patch)
 
     def _related(self, candidate: PatchCandidate) -> list[str]:
         """Return passing tests that run the changed line, the quick ones first, as many as take a
@@ -197,7 +197,7 @@ class PatchValidator:
                 name for name in self._all if outcomes.get(name) != GREEN and name not in expected
             ]
             if not broken:
-                return self._passing(
+                return self._patch(
                     number,
                     candidate,
                     [name for name in baseline.red if outcomes.get(name) == GREEN],
@@ -216,7 +216,7 @@ class PatchValidator:
             expected.append(failed)
         return None, spent
 
-    def _passing(
+    def _patch(
         self, number: int, candidate: PatchCandidate, fixed: Sequence[str]
     ) -> PlausiblePatch:
         data = candidate.source.data

@@ -107,7 +107,7 @@ class WorkingCopies:
 
     def open(self, number: int) -> WorkingCopy:
         """Make the copy *number*."""
-        base = self._place / f"room-{number}"
+        base = self._place / f"copy-{number}"
         _make_private(self._user, base)
         working_copy = WorkingCopy(
             repository=base / "repository",

@@ -33,7 +33,7 @@ def result(name: str, outcome: str, cpu_s: float = 0.001) -> TestResult:
 
 
 class World:
-    """Stands for a sandbox in which the outcome of a test depends on the text of the file alone."""
+    """Fake sandbox in which the outcome of a test depends on the text of the file alone."""
 
     def __init__(self, outcome: Callable[[str, str], str], cost_s: float = 0.01) -> None:
         self._outcome, self._cost_s = outcome, cost_s
@@ -164,14 +164,14 @@ def test_what_changes_least_wins_even_if_it_comes_later() -> None:
 
 @pytest.mark.parametrize("nature", ["delete", "weaken"])
 def test_what_deletes_or_weakens_comes_last(nature: Nature) -> None:
-    """However small it is, and only if nothing else passes."""
+    """A patch that deletes or weakens wins only if no other passes, however small it is."""
     world = World(repaired_by("pass", "return b * 2 - b"))
-    severity = candidate("pass", nature)
+    severe = candidate("pass", nature)
     assert (
-        found_line(find(world, [severity, candidate("return b * 2 - b")], goal("t")))
+        found_line(find(world, [severe, candidate("return b * 2 - b")], goal("t")))
         == "return b * 2 - b"
     )
-    assert found_line(find(world, [severity, candidate("return 7")], goal("t"))) == "pass"
+    assert found_line(find(world, [severe, candidate("return 7")], goal("t"))) == "pass"
 
 
 def test_what_leaves_a_variable_unused_comes_after_what_does_not() -> None:

@@ -175,7 +175,7 @@ def plain_number(*nodes: ast.AST) -> bool:
 
 def is_neutral(left: ast.AST | None, symbol: str, right: ast.AST | None) -> bool:
     """Return whether the operation is one of its operands, such as `x - 0` and `1 * x`. Another
-    operator yields that operand alone.
+    edit operator yields that operand alone.
     """
     neutral = {
         "+": 0,

@@ -108,12 +108,12 @@ class CommandServer:
             keep,
         )
         messages: list[Message] = []
-        way = self._warm.follow(
+        ending = self._warm.follow(
             messages.append, command["total_s"], time.monotonic() + command["total_s"]
         )
-        if way != "finished":
+        if ending != "finished":
             self._end_warm()
-            return {"end": way}
+            return {"end": ending}
         return messages[-1]
 
     def _run(
@@ -155,12 +155,12 @@ class CommandServer:
                 self._emit(message)
 
         warm.ask({**command, "files": {}, "pairs": pairs})
-        way = warm.follow(
+        ending = warm.follow(
             receive,
             command["wall_s"] + WARM_SLACK_S,
             time.monotonic() + command["total_s"] + WARM_SLACK_S,
         )
-        if way != "finished":
+        if ending != "finished":
             self._end_warm()
         return last[0]
 

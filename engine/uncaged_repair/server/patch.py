@@ -29,10 +29,10 @@ class LiveFunctions:
     ) -> None:
         self._called, self._imported = called, imported
         self._functions: dict[tuple[str, int, str], list[FunctionType]] = {}
-        places = SourcePaths(sources)
+        paths = SourcePaths(sources)
         for thing in gc.get_objects():
             if type(thing) is FunctionType:
-                path = places.path(thing.__code__.co_filename)
+                path = paths.path(thing.__code__.co_filename)
                 if path is not None:
                     self._functions.setdefault(_key(path, thing.__code__), []).append(thing)
 

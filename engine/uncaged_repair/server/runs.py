@@ -55,17 +55,17 @@ class ForkedRun:
         while True:
             before = len(self._left)
             fork = ForkedChild(self._child, self._memory_bytes, self._keep)
-            way = fork.follow(self._receive, command["wall_s"] + IMPORT_S, until)
+            ending = fork.follow(self._receive, command["wall_s"] + IMPORT_S, until)
             fork.finish()
             self.cpu_s += fork.cpu_s
-            if way == "finished":
+            if ending == "finished":
                 return self._last
             late = time.monotonic() >= until
             stopped = bool(command.get("stop")) and self._current not in command.get("expected", [])
             if self._current is not None:
-                self._report_end(way, fork.cpu_s)
+                self._report_end(ending, fork.cpu_s)
             if late or stopped or not self._left or len(self._left) == before:
-                return {"end": "late" if late else way}
+                return {"end": "late" if late else ending}
 
     def _child(self, commands: int, answers: int) -> None:  # noqa: ARG002 - this child gets no commands
         command = self._command
@@ -94,8 +94,8 @@ class ForkedRun:
                 self._forget(message["test"])
             self._emit(message)
 
-    def _report_end(self, way: str, cpu_s: float) -> None:
-        name, outcome = self._current, "timeout" if way == "timeout" else "died"
+    def _report_end(self, ending: str, cpu_s: float) -> None:
+        name, outcome = self._current, "timeout" if ending == "timeout" else "died"
         self._emit({"test": name, "outcome": outcome, "cpu_s": cpu_s})
         self._forget(str(name))
 

@@ -47,7 +47,7 @@ class LineTracer:
         self._only = (
             None if only is None else {path: frozenset(lines) for path, lines in only.items()}
         )
-        self._places = SourcePaths(sources)
+        self._paths = SourcePaths(sources)
         self._seen: dict[str, set[int]] = {}
         self._monitoring: Any = getattr(sys, "monitoring", None) if not types else None
 
@@ -72,7 +72,7 @@ class LineTracer:
         """Record the types of the variables of *frame*, if it is one of the repository's and types
         are wanted.
         """
-        path = self._places.path(frame.f_code.co_filename)
+        path = self._paths.path(frame.f_code.co_filename)
         if path is not None and self._types is not None:
             self._types.look(frame, path)
 
@@ -86,7 +86,7 @@ class LineTracer:
         return {"lines": lines, **({} if self._types is None else self._types.report())}
 
     def _wanted(self, code: CodeType) -> str | None:
-        path = self._places.path(code.co_filename)
+        path = self._paths.path(code.co_filename)
         return path if path is not None and (self._only is None or path in self._only) else None
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ARG002 - the shape of a trace function
@@ -188,7 +188,7 @@ class CallTracer:
     """
 
     def __init__(self, sources: dict[str, str]) -> None:
-        self._places = SourcePaths(sources)
+        self._paths = SourcePaths(sources)
         self._codes: set[CodeType] = set()
 
     def start(self) -> None:
@@ -200,7 +200,7 @@ class CallTracer:
     def keys(self) -> set[tuple[str, int, str]]:
         """Return (path in the repository, first line, name) of each."""
         named = [
-            (self._places.path(code.co_filename), code)
+            (self._paths.path(code.co_filename), code)
             for code in self._codes
             if code.co_name != "<module>"
         ]

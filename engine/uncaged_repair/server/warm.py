@@ -75,19 +75,19 @@ class WarmProcess:
         """Run the tests of *command* on patched functions; the run ends "cold" or "same" if that
         proves nothing.
         """
-        verdict: list[str] = []
+        verdicts: list[str] = []
 
         def work(left: list[str], supervisor: Supervisor) -> None:
             for path, old, new in command["pairs"]:
-                way = functions.patch(path, base64.b64decode(old), base64.b64decode(new))
-                if way != "patched":
-                    supervisor.emit({"verdict": way})
+                verdict = functions.patch(path, base64.b64decode(old), base64.b64decode(new))
+                if verdict != "patched":
+                    supervisor.emit({"verdict": verdict})
                     return
             run_each(items, left, command, supervisor)
 
         def emit(message: Message) -> None:
             if "verdict" in message:
-                verdict.append(message["verdict"])
+                verdicts.append(message["verdict"])
             else:
                 send(self._answers, message)
 
@@ -95,4 +95,8 @@ class WarmProcess:
             command, self._settings["memory_bytes"], work, emit, (self._commands, self._answers)
         )
         end = run.run()
-        return {**end, "end": verdict[0] if verdict else end.get("end", "died"), "cpu_s": run.cpu_s}
+        return {
+            **end,
+            "end": verdicts[0] if verdicts else end.get("end", "died"),
+            "cpu_s": run.cpu_s,
+        }
