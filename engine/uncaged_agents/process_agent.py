@@ -123,10 +123,10 @@ def program_in(settings: Mapping[str, object]) -> str:
     return str(argv[0]) if isinstance(argv, list) and argv else ""
 
 
-def tail(data: bytes) -> str:
+def tail(data: bytes | bytearray, max_characters: int = TAIL_CHARACTERS) -> str:
     """Return the end of an output as text."""
     text = data.decode("utf-8", "backslashreplace")
-    return text if len(text) <= TAIL_CHARACTERS else f"…{text[-TAIL_CHARACTERS:]}"
+    return text if len(text) <= max_characters else f"…{text[-max_characters:]}"
 
 
 def agent_failure(message: str, words: str, more: Mapping[str, object]) -> AgentFailed:

@@ -75,7 +75,7 @@ class AgentSlot:
                 self._queue()
         except FileNotFoundError as exc:  # some systems remove it when the user logs out
             raise EnvironmentLacks(
-                f"the directory of the places for agents, {self._directory}, is gone",
+                f"the directory of the slots for agents, {self._directory}, is gone",
                 remedy="log in again",
             ) from exc
 
@@ -154,5 +154,7 @@ def slots_directory(environment: Mapping[str, str]) -> Path:
         directory = runtime_directory(environment) / "agents"
         directory.mkdir(mode=0o700, exist_ok=True)
     except (RefusedError, OSError) as exc:
-        raise EnvironmentLacks(f"agents have no place to work: {exc}", remedy="fix that") from exc
+        raise EnvironmentLacks(
+            f"agents have no directory for their slots: {exc}", remedy="fix that"
+        ) from exc
     return directory

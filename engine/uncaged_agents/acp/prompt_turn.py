@@ -15,7 +15,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.agents import AgentAnswer, AgentFailed, remark_stderr
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Child, OutputBuffer
 
-from ..process_agent import agent_failure
+from ..process_agent import TAIL_CHARACTERS, agent_failure, tail
 from .client import AcpClient
 from .loop import drain, wait_for_exit
 from .session import (
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from acp.connection import Connection
     from acp.schema import PromptResponse
 
-TAIL_CHARACTERS = 4000
 LAST_CHARACTERS = 500
 MAX_SESSION_CHARACTERS = 500
 DRAIN_S = 1.0
@@ -307,16 +306,12 @@ class PromptTurn:
 
     def _more(self) -> dict[str, object]:
         """Return the fields of a failure's record besides its message."""
-        stderr, used = self._tail(TAIL_CHARACTERS), self._transcript.usage(None)
+        stderr, used = tail(self._stderr.data), self._transcript.usage(None)
         return {**({"stderr": stderr} if stderr else {}), **({"usage": used} if used else {})}
 
     def _stderr_end(self) -> str:
-        stderr = self._tail(LAST_CHARACTERS).strip()
+        stderr = tail(self._stderr.data, LAST_CHARACTERS).strip()
         return f"; it said last: {stderr}" if stderr else ""
-
-    def _tail(self, max_characters: int) -> str:
-        text = self._stderr.data.decode("utf-8", "backslashreplace")
-        return text if len(text) <= max_characters else f"…{text[-max_characters:]}"
 
 
 def is_whole(answer: asyncio.Task[PromptResponse]) -> bool:

@@ -85,7 +85,7 @@ class CheckContext:
 
 
 Probe = Callable[[Mapping[str, object], AgentRequest], AgentCheck]
-"""Function that tries one agent, given its settings with resolved secrets and the question. Raises
+"""Function that tries one agent, given its settings with resolved secrets and the request. Raises
 as the agent does.
 """
 

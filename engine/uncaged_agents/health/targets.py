@@ -116,7 +116,7 @@ def targets(context: CheckContext, directory: Path) -> Iterator[CheckTarget]:
     try:
         default = default_agent(config, context.environment, directory)
     except UncagedError:
-        return  # it was named, so it is a candidate already
+        return  # it was named, so it is a target already
     if default.name not in seen:
         settings = with_key(default.use, default.settings)
         yield CheckTarget(
