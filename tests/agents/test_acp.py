@@ -39,7 +39,7 @@ def harness(tmp_path: Path) -> TurnHarness:
 
 
 def sleepers(harness: TurnHarness) -> list[int]:
-    """What still runs of all that a turn started, the agent's own children included."""
+    """Return the processes of a turn that still run, the agent's own children included."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -182,7 +182,7 @@ def test_what_a_role_needs_for_each_kind_of_call(harness: TurnHarness) -> None:
 
 
 def test_a_command_of_a_role_that_reads_cannot_write(harness: TurnHarness) -> None:
-    """Whatever the policy says of a sandbox: nothing else would keep it from that."""
+    """A role that only reads has its commands in the sandbox, whatever the policy says of one."""
     choose()
     (harness.worktree / ".git").rmdir()
     subprocess.run(["git", "init", "--quiet", str(harness.worktree)], check=True)
@@ -253,8 +253,8 @@ def test_terminals_run_in_the_worktree_and_end_with_the_turn(harness: TurnHarnes
 
 
 def test_a_terminal_of_a_role_with_sandbox_is_locked_in(harness: TurnHarness) -> None:
-    """It writes to the worktree and nowhere else; the agent itself runs as the person, which the
-    documentation says.
+    """A terminal writes to the worktree and nowhere else; the agent itself runs as the person,
+    which the documentation says.
     """
     choose()
     (harness.worktree / ".git").rmdir()
@@ -273,8 +273,8 @@ def test_a_terminal_of_a_role_with_sandbox_is_locked_in(harness: TurnHarness) ->
 
 
 def test_a_session_goes_on(harness: TurnHarness) -> None:
-    """A later turn and a repair take it up; what the agent tells again of it is no answer; one that
-    is gone makes place for a new one.
+    """A later turn and a repair continue the session; text that the agent repeats from it is no
+    answer; a lost session is replaced by a new one.
     """
     assert harness.text("heard") == "heard Do it. in session-1, which has 1 prompts"
     again = harness.ask("heard", prompt="More.", session="session-1")
@@ -282,7 +282,7 @@ def test_a_session_goes_on(harness: TurnHarness) -> None:
         "heard More. in session-1, which has 2 prompts",
         "session-1",
     )
-    # what the session cost before is not known
+    # the earlier cost of the session is not known
     assert again.usage == {"inputTokens": 130, "outputTokens": 50, "cachedTokens": 30}
     repair = Repair(answer="", problem="no block", wording="Put it right.")
     assert (
@@ -366,7 +366,7 @@ def test_what_is_no_agent_is_a_lack_of_the_machine(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_can_log_in_by_itself_is_asked_to(harness: TurnHarness) -> None:
-    """Where the table names a way that needs no person."""
+    """The table can name a way to log in that needs no person."""
     agent = AcpAgent({"row": "cursor-agent", "arguments": ["locked", "say:in"]})
     program = harness.root / "cursor-agent"
     program.write_text(f'#!/bin/sh\nexec {" ".join(argv())} "$@"\n')
@@ -456,9 +456,11 @@ def test_an_agent_that_hangs_is_over_time(harness: TurnHarness) -> None:
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-def test_a_kill_tells_the_agent_and_then_ends_it(harness: TurnHarness, stubborn: bool) -> None:
-    """It hears that its turn is cancelled; one that does not care is ended all the same, with its
-    terminals and children.
+def test_a_kill_cancels_the_turn_and_then_ends_the_agent(
+    harness: TurnHarness, stubborn: bool
+) -> None:
+    """The agent gets the cancellation of its turn; one that ignores it is ended with its terminals
+    and children.
     """
     cancel, heard = Cancel(), []
 
@@ -480,9 +482,7 @@ def test_a_kill_tells_the_agent_and_then_ends_it(harness: TurnHarness, stubborn:
 
 
 def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(harness: TurnHarness) -> None:
-    """What it cost when it was done stops the thread behind it; its answer was paid for and is
-    kept.
-    """
+    """A thread that the cost of a finished turn stops keeps the answer, which was paid for."""
     cancel = Cancel()
 
     def progress(fields: Mapping[str, object]) -> None:
@@ -497,7 +497,7 @@ def test_a_turn_that_ended_before_it_heard_of_the_stop_is_whole(harness: TurnHar
 
 
 def test_a_kill_before_it_has_begun_ends_it(harness: TurnHarness) -> None:
-    """A handshake has its own time limit."""
+    """A kill during the handshake ends the agent before any time limit."""
     cancel = Cancel()
     cancel.request()
     assert str(harness.failure("mute", cancel=cancel)) == f"{AGENT} was stopped"
@@ -521,7 +521,7 @@ def test_a_kill_before_it_has_begun_ends_it(harness: TurnHarness) -> None:
 def test_an_agent_that_floods_us_is_ended_within_bounds(
     harness: TurnHarness, words: list[str], problem: str
 ) -> None:
-    """However much it writes, little of it is kept, and it does not go on for long."""
+    """A flood is ended soon, and little of it is kept."""
     (harness.worktree / "big").write_text("x" * 200_000)
     before = psutil.Process().memory_info().rss
     failed = harness.failure(*words)
@@ -530,7 +530,9 @@ def test_an_agent_that_floods_us_is_ended_within_bounds(
 
 
 def test_what_it_leaves_running_is_ended(harness: TurnHarness) -> None:
-    """In its own group or in a session of its own: after the answer nothing of it is left."""
+    """Processes that an agent leaves in its own group or in a session of their own are gone after
+    the answer.
+    """
     for way in ("near", "far"):
         assert await_end(left_by(harness.text(f"leave:{way}", "say:done")))
 

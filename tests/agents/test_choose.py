@@ -1,4 +1,4 @@
-"""Who answers, and why."""
+"""Choice of the agent for each role, with the reason."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_special_goes_before_the_general_and_words_before_files() -> None:
 
 
 def test_the_record_says_which_and_why_and_keeps_secrets_by_name() -> None:
-    """What goes into the start record: name, kind, settings with ``secret:NAME`` unresolved,
-    reason.
+    """The start record has the name, the kind, the settings with ``secret:NAME`` unresolved, and
+    the reason.
     """
     config = Config(
         agents={
@@ -100,7 +100,9 @@ def test_without_a_configured_agent_the_built_in_repair_answers(tmp_path: Path) 
 
 
 def test_a_role_without_an_agent_is_an_error_before_a_thread_starts() -> None:
-    """Only who asked for the built-in repair by name gets it for a role that it does not play."""
+    """The built-in repair answers for a role that it does not play only if it was asked for by
+    name.
+    """
     with pytest.raises(
         EnvironmentLacks,
         match=r"no agent .* answer for 'poet' in 'fix'; .* plays only planner.*--agent",

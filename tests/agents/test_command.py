@@ -54,7 +54,7 @@ def test_no_shell_reads_the_words(tmp_path: Path) -> None:
 def test_the_environment_is_the_given_one_and_the_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of the worker's own environment reaches an agent."""
+    """Variables of the worker's own environment do not reach an agent."""
     monkeypatch.setenv("WORKER_SECRET", "x")
     text = answer(
         shell("env", env={"MINE": "m"}), tmp_path, environment={**ENVIRONMENT, "GIVEN": "g"}
@@ -138,7 +138,7 @@ def test_a_program_that_cannot_run_is_a_lack_of_the_machine(tmp_path: Path) -> N
 
 
 def test_bytes_that_are_not_text_are_shown_as_such(tmp_path: Path) -> None:
-    """One file in another encoding must not void an hour of work."""
+    """A file in another encoding does not void an hour of work."""
     assert answer(shell(r"printf 'caf\351 \303\251'"), tmp_path) == "caf\\xe9 é"
 
 

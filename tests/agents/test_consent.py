@@ -1,4 +1,4 @@
-"""One yes, kept in the config."""
+"""Consent to a coding program: one yes, kept in the config."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asks(
 
 
 def test_each_row_of_the_table_is_whole() -> None:
-    """It can be made into a command, its placeholders are known, and the program rows can come to
+    """A row makes a command, its placeholders are known, and the output of a program row can hold
     an answer.
     """
     for row in table().values():

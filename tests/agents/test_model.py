@@ -36,11 +36,11 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(tmp_path: Path, repository: Path) -> AgentRequest:
-    """What a coder is asked, as the role effect would ask it."""
+    """Return the request to a coder, as the role effect would send it."""
     role = role_spec()
     prompt = build_prompt(
         role=role,
-        task="Mend add().",
+        task="Fix add().",
         params={},
         steps=[],
         extra=None,
@@ -86,13 +86,13 @@ def test_it_works_in_the_worktree_and_answers(
         calls(("read", {"path": "add.py"})),
         calls(("edit", {"path": "add.py", "old": "a - b", "new": "a + b"})),
         calls(("run", {"command": check})),
-        says("Mended.\n\n", DONE),
+        says("Fixed.\n\n", DONE),
     ]
     heard: list[Any] = []
     with serving(script) as server:
         answer = agent_for(server, wire).answer(replace(asked, progress=heard.append))
         assert "5" in json.dumps(server.asked[3]["messages"][-1])
-    assert answer.text == f"Mended.\n\n{DONE}"
+    assert answer.text == f"Fixed.\n\n{DONE}"
     assert (repository / "add.py").read_text() == "def add(a, b):\n    return a + b\n"
     assert answer.usage["turns"] == 4
     assert answer.usage["inputTokens"] == 400
@@ -112,7 +112,7 @@ def test_the_role_is_the_system_prompt_and_the_rest_is_the_first_turn(
         system, prompt = texts(server, wire)
     assert system.endswith("# Your role: coder\n\nYou are the coder.")
     assert "Commands have no network." in system
-    assert prompt.startswith("# The task\n\nMend add().")
+    assert prompt.startswith("# The task\n\nFix add().")
     assert "You are the coder." not in prompt
     assert "exactly one fenced block" in prompt
     assert (
@@ -132,14 +132,16 @@ def test_a_good_answer_costs_one_request_and_a_bad_one_goes_on_in_the_same_conve
     with serving(
         [calls(("list", {})), says('```json\n{"status": "finished"}\n```'), says("Sorry.\n", DONE)]
     ) as server:
-        mended = ask_until_usable(agent_for(server, wire), asked, checker(SCHEMA), attempts.append)
-        assert mended.meta == {"status": "done"}
+        corrected = ask_until_usable(
+            agent_for(server, wire), asked, checker(SCHEMA), attempts.append
+        )
+        assert corrected.meta == {"status": "done"}
         assert len(server.asked) == 3
         assert len(server.asked[2]["messages"]) == len(server.asked[1]["messages"]) + 2
         assert texts(server, wire, 2)[1].startswith("# Your answer could not be used")
-        assert "Mend add()" not in texts(server, wire, 2)[1]
-    assert mended.usage["turns"] == 3
-    assert mended.usage["inputTokens"] == 300
+        assert "Fix add()" not in texts(server, wire, 2)[1]
+    assert corrected.usage["turns"] == 3
+    assert corrected.usage["inputTokens"] == 300
     assert [attempt["problem"] for attempt in attempts] == [
         "status: 'finished' is not one of ['done', 'stuck']"
     ]
@@ -153,10 +155,10 @@ def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentR
     alone.
     """
     with serving([says("no block"), says('{"status": "done"}')]) as server:
-        mended = ask_until_usable(
+        corrected = ask_until_usable(
             agent_for(server, "anthropic"), asked, checker(SCHEMA), lambda _: None
         )
-        assert (mended.meta, mended.content) == ({"status": "done"}, '{"status": "done"}')
+        assert (corrected.meta, corrected.content) == ({"status": "done"}, '{"status": "done"}')
         assert "output_config" not in server.asked[0]
         form = server.asked[1]["output_config"]["format"]
         assert (
@@ -177,7 +179,7 @@ def test_a_repair_is_forced_into_the_schema_where_the_endpoint_can(asked: AgentR
 def test_a_lost_conversation_is_replaced_by_the_whole_prompt(
     asked: AgentRequest, wire: Wire
 ) -> None:
-    """Without its file the repair has the whole prompt."""
+    """The correction has the whole prompt if the file of the conversation is gone."""
 
     def forget(_: object) -> None:
         for path in (asked.scratch / "conversations").iterdir():
@@ -187,7 +189,7 @@ def test_a_lost_conversation_is_replaced_by_the_whole_prompt(
         assert ask_until_usable(agent_for(server, wire), asked, checker(SCHEMA), forget).meta == {
             "status": "done"
         }
-        assert "Mend add()" in texts(server, wire, 1)[1]
+        assert "Fix add()" in texts(server, wire, 1)[1]
 
 
 def test_without_a_workspace_it_only_talks(asked: AgentRequest, wire: Wire) -> None:
@@ -289,7 +291,7 @@ def test_what_repairs_use_up_is_added_while_they_run_and_when_they_fail(
 
 
 def test_its_turns_and_its_time_have_bounds(asked: AgentRequest, wire: Wire) -> None:
-    """Both are settings."""
+    """The number of turns and the time are limited by settings."""
     with (
         serving(lambda _: calls(("list", {}))) as server,
         pytest.raises(AgentFailed, match="within 2 turns; raise maxTurns"),
@@ -314,7 +316,7 @@ def test_settings_are_checked_before_anything_starts(wire: Wire) -> None:
 
 
 def test_a_wrong_key_is_a_lack(asked: AgentRequest, wire: Wire) -> None:
-    """It pauses the thread; the key is not in the words."""
+    """A refused key pauses the thread; the message does not hold it."""
     with (
         serving([fails(401, "authentication_error", "invalid x-api-key")]) as server,
         pytest.raises(EnvironmentLacks) as caught,

@@ -190,15 +190,15 @@ def test_rights_follow_the_workspace_and_arguments_the_config(stage: Stage) -> N
 def test_tools_of_a_policy_are_passed_on(
     stage: Stage, row: str, rights: Rights, more: dict[str, Any], expected: list[str]
 ) -> None:
-    """By the program's own options where it has some; a role that changes and runs nothing gets
-    what a reader gets.
+    """The program's own options are used where it has some; a role that changes and runs nothing
+    gets a reader's.
     """
     stage.ask(row, rights=rights, **more)
     assert " ".join(expected) in " ".join(stage.calls[0]["argv"])
 
 
 def test_a_person_s_rights_go_before_the_policy_s_tools(stage: Stage) -> None:
-    """Who writes them into the config has said what is to be passed on."""
+    """The setting ``rights`` replaces the options of the row."""
     stage.ask("claude", rights=Rights(tools=frozenset({"read"})), settings={"rights": ["--mine"]})
     assert stage.calls[0]["argv"][4:] == ["--mine"]
 
@@ -254,7 +254,7 @@ def test_what_is_missing_or_too_old_is_a_lack_of_the_machine(stage: Stage) -> No
 
 
 def test_codex_answers_with_its_last_message(stage: Stage) -> None:
-    """Its session is resumed behind its options; a failed turn has its own reason."""
+    """Codex gets the session to resume behind its options; a failed turn has its own reason."""
     answer = stage.ask("codex", session="t-0")
     assert (answer.text, answer.session) == ("Last.", "t-0")
     assert answer.usage == {"inputTokens": 100, "cachedTokens": 60, "outputTokens": 7}
@@ -304,7 +304,7 @@ def test_exit_codes_have_the_meaning_of_the_table(stage: Stage, code: int, words
 
 
 def test_cursor_and_hermes_get_the_prompt_as_an_argument(stage: Stage) -> None:
-    """One that is too long for an argument is put into a file that the argument names."""
+    """A prompt that is too long for an argument is put into a file that the argument names."""
     assert stage.ask("cursor-agent-headless", prompt="Do it.").session == "c-1"
     answer = stage.ask("hermes-headless", prompt="x" * (MAX_ARGUMENT_BYTES + 1))
     assert (answer.text, answer.session, answer.usage) == ("Done.\n", "h-1", None)
@@ -371,7 +371,7 @@ def test_what_is_no_answer_is_a_failure(
 
 
 def test_a_program_over_time_is_ended(stage: Stage) -> None:
-    """With what it told until then."""
+    """A program over its time limit fails with its output until then."""
     os.mkfifo(stage.root / "up")
     with os.fdopen(os.open(stage.root / "up", os.O_RDWR)):
         failed = stage.failure("claude", {"hang": True, "no_result": True}, timeout_s=1.5)
@@ -382,7 +382,7 @@ def test_a_program_over_time_is_ended(stage: Stage) -> None:
 
 
 def test_a_kill_ends_it(stage: Stage) -> None:
-    """At once, with what it started."""
+    """A kill ends a program at once, with the processes that it started."""
     os.mkfifo(stage.root / "up")
     cancel = Cancel()
 

@@ -62,7 +62,7 @@ def make_harness(store: Store, repository: Path) -> MakeHarness:
             agents=agents, agent="default", roles={role: role for role in scripts}
         )
         start: dict[str, object] = {
-            "parameters": {"prompt": "Mend add().", "params": {"depth": 1}, "options": {}},
+            "parameters": {"prompt": "Fix add().", "params": {"depth": 1}, "options": {}},
             "agents": choose_agents(
                 settings,
                 flow="demo",
@@ -135,7 +135,7 @@ def test_an_answer_is_a_step_with_its_snapshot(make_harness: MakeHarness, reposi
     assert git(repository, "show", f"{snapshot}:add.py") == "changed\n"
     assert git(repository, "status", "--porcelain") == ""
     prompt = (worktree(harness).tree / "prompt.log").read_text("utf-8")
-    assert "Mend add()." in prompt
+    assert "Fix add()." in prompt
     assert "- `status`" in prompt
     assert harness.progress == [{"role": "coder", "agent": "default"}]
 
@@ -157,7 +157,7 @@ def test_a_role_without_workspace_gets_none(make_harness: MakeHarness, store: St
 def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(
     make_harness: MakeHarness,
 ) -> None:
-    """Nothing that it could keep needs keeping."""
+    """A role that reads has no changes to keep."""
     harness = make_harness(
         role_bundle(policy={"role": {"workspace": "read"}}), default=f"cat add.py; {DONE}"
     )
@@ -167,7 +167,9 @@ def test_a_role_that_only_reads_gets_a_worktree_without_snapshots(
 
 
 def test_the_agent_works_where_the_person_was(make_harness: MakeHarness, repository: Path) -> None:
-    """In the same subdirectory of the worktree, with the thread's test command at hand."""
+    """The agent works in the same subdirectory of the worktree, with the thread's test command at
+    hand.
+    """
     harness = make_harness(directory=repository / "sub", default=f"pwd; {DONE}")
     assert answer(harness)["content"] == f"{harness.store.work}/{THREAD}/sub\nDone."
 
@@ -266,8 +268,8 @@ def test_a_failing_agent_fails_the_step_with_one_call(
 
 @pytest.mark.parametrize("where", ["body", "policy", "config"])
 def test_the_shortest_time_limit_counts(make_harness: MakeHarness, where: str) -> None:
-    """Of the effect, the granted policy and the person's config; too long is a failure of its own
-    kind.
+    """The limits are those of the effect, the granted policy and the person's config; a timeout is
+    a failure of its own kind.
     """
     policy = {"role": {"timeout_s": 0.1 if where == "policy" else 600}}
     agents = {"default": shell("sleep 600")}
@@ -303,8 +305,8 @@ def test_a_kill_is_a_void(make_harness: MakeHarness, tmp_path: Path) -> None:
 def test_a_further_attempt_starts_from_the_last_snapshot(
     make_harness: MakeHarness, repository: Path
 ) -> None:
-    """What a killed attempt left in files, index and branch is gone; ignored files stay; what it
-    left running is ended.
+    """Changes of a killed attempt in files, index and branch are reverted, ignored files stay, and
+    its processes are ended.
     """
     harness = make_harness(default=f"cat add.py; {DONE}", planner=f"echo planned > add.py; {DONE}")
     answer(harness, 1, {"name": "planner"})
@@ -398,7 +400,7 @@ def test_a_resumed_threads_agent_has_the_settings_of_now(make_harness: MakeHarne
 
 
 def test_settings_that_are_wrong_by_now_pause_the_thread(make_harness: MakeHarness) -> None:
-    """They were right when the thread started; a person fixes them and resumes."""
+    """Settings that were right when the thread started are fixed by a person, who resumes."""
     harness = make_harness()
     harness.config = Config(
         agents={"default": AgentSettings(use="command", settings={"argv": "x"})}
@@ -408,8 +410,8 @@ def test_settings_that_are_wrong_by_now_pause_the_thread(make_harness: MakeHarne
 
 
 def test_a_secret_reaches_the_agent_and_nothing_else(make_harness: MakeHarness) -> None:
-    """In the agent's environment it is itself; in answers, attempts and failures it is a name
-    again. Unset, the thread pauses.
+    """A secret is itself in the agent's environment, and a name again in answers, attempts and
+    failures. An unset one pauses the thread.
     """
     leaking = 'test "${#MY_KEY}" = 14 || exit 9; echo "key $MY_KEY" >&2; echo "key $MY_KEY"'
     secrets = {"K": SecretSource(env="KEY_HERE")}
@@ -437,8 +439,8 @@ def test_a_secret_reaches_the_agent_and_nothing_else(make_harness: MakeHarness) 
 
 
 def test_a_secret_in_a_setting_that_is_wrong_is_not_shown(make_harness: MakeHarness) -> None:
-    """What is wrong with a setting is said with its value, and that may be a secret that was put
-    there by mistake.
+    """A message about a wrong setting has its value, which may be a secret that was put there by
+    mistake.
     """
     harness = make_harness(role_bundle(policy=NO_WORKSPACE))
     wrong = AgentSettings(use="command", settings={"argv": ["true"], "timeoutSeconds": "secret:K"})

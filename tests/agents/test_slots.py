@@ -55,7 +55,7 @@ def test_the_one_who_finds_no_place_says_so_and_can_be_killed(tmp_path: Path) ->
 
 
 def test_a_place_is_given_back(tmp_path: Path) -> None:
-    """Also when the work in it failed."""
+    """A slot is released even if the work in it fails."""
     with pytest.raises(ValueError, match="work"), turn(tmp_path, 1):
         raise ValueError("work")
     with turn(tmp_path, 2), turn(tmp_path, 2):
@@ -132,7 +132,7 @@ def test_a_directory_that_is_not_ours_or_gone_pauses_the_thread(tmp_path: Path) 
 
 
 def test_the_places_are_the_user_s_own(tmp_path: Path) -> None:
-    """One directory whatever store a worker serves, and for its owner alone."""
+    """The directory is the same for all stores of a user, and closed to other users."""
     found = slots_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
     assert found == tmp_path / "uncaged" / "agents"
     assert found.stat().st_mode & 0o777 == 0o700

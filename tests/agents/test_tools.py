@@ -131,7 +131,7 @@ def test_a_long_file_comes_in_parts_that_say_so(tree: Path, use: Use) -> None:
 def test_an_impossible_call_has_an_error_as_its_result(
     tree: Path, use: Use, name: str, arguments: dict[str, Any], words: str
 ) -> None:
-    """Nothing hangs, nothing is raised, and the next step is in the words."""
+    """A call neither hangs nor raises, and the error has the next step."""
     (tree / "blob").write_bytes(b"\x7fELF\0\0")
     (tree / "latin").write_bytes(b"caf\xe9\n")
     with (tree / "huge").open("wb") as file:
@@ -161,8 +161,8 @@ def test_an_impossible_call_has_an_error_as_its_result(
     ],
 )
 def test_no_path_leads_out(tree: Path, use: Use, tool: str, path: str) -> None:
-    """Neither dots, nor roots, nor links of files and directories, nor git's own file; what is
-    outside is neither read nor changed.
+    """A path with dots, from the root, through a link or to git's own file is refused; files
+    outside are neither read nor changed.
     """
     (tree / "out").symlink_to("../secret")
     (tree / "dir").symlink_to("..")
@@ -183,7 +183,7 @@ def test_no_path_leads_out(tree: Path, use: Use, tool: str, path: str) -> None:
 
 
 def test_a_link_inside_is_followed(tree: Path, use: Use) -> None:
-    """It leads to a place that may be used anyway; the link stays a link."""
+    """A link to a file of the worktree is followed, and stays a link."""
     (tree / "alias.py").symlink_to("src/add.py")
     assert not use("edit", path="alias.py", old="a - b", new="a + b").failed
     assert (tree / "alias.py").is_symlink()
@@ -209,7 +209,7 @@ def test_line_ends_stay_what_they_are(tree: Path, use: Use) -> None:
 
 
 def test_arguments_that_are_no_object_are_answered(tree: Path) -> None:
-    """Each with what is wrong, so that the model can do better."""
+    """The answer to wrong arguments has the problem, so that the model can correct them."""
     tools = box(tree)
     for arguments, words in (
         ("{", "not JSON"),
@@ -223,7 +223,9 @@ def test_arguments_that_are_no_object_are_answered(tree: Path) -> None:
 
 
 def test_a_role_has_only_the_tools_that_it_may_use(tree: Path) -> None:
-    """By the policy's names; those that change files are gone where files may not be changed."""
+    """The tools are those of the policy; those that change files are missing where files may not be
+    changed.
+    """
     assert [tool.name for tool in box(tree).described] == [
         "list",
         "read",
@@ -245,8 +247,8 @@ def test_a_role_has_only_the_tools_that_it_may_use(tree: Path) -> None:
 
 @pytest.mark.slow
 def test_a_command_runs_in_the_worktree_and_nowhere_else(tree: Path, use: Use) -> None:
-    """It changes files there, has the worktree's git to read, and neither the person's home, nor
-    what lies beside, nor a network.
+    """A command changes files in the worktree and reads its git, and reaches neither the person's
+    home, nor files beside the worktree, nor a network.
     """
     done = use(
         "run",
@@ -267,7 +269,7 @@ def test_a_command_runs_in_the_worktree_and_nowhere_else(tree: Path, use: Use) -
         "touch /x",
     ):
         assert "[exit code 0]" not in use("run", command=command).text, command
-    # what it makes there is its own alone
+    # files that a command makes there are in its own sandbox
     use("run", command=f"echo x > {tree.parent}/repository/x; echo x > {tree.parent}/secret")
     assert (tree.parent / "secret").read_text() == "outside\n"
     assert sorted(path.name for path in (tree.parent / "repository").iterdir()) == sorted(
@@ -307,9 +309,7 @@ def test_git_finds_a_repository_below_a_closed_directory(tree: Path, sandbox: st
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_a_command_cannot_lead_git_elsewhere(tree: Path, sandbox: str) -> None:
-    """Whatever becomes of the file that names the repository, afterwards it is the same file
-    again.
-    """
+    """The file that names the repository is the same again after any change by a command."""
     before = (tree / ".git").read_bytes()
     tools = box(tree, sandbox=sandbox)
     lead = "echo 'gitdir: /tmp/evil' > .git"
@@ -366,7 +366,7 @@ def test_a_search_finds_lines_and_cannot_hang(tree: Path, use: Use) -> None:
 
 @pytest.mark.slow
 def test_a_command_has_its_time_and_leaves_nothing_running(use: Use) -> None:
-    """What it started in the background is gone when it has ended; what takes too long is ended."""
+    """Background processes of a command end with it, and a command over its time limit is ended."""
     with Clock() as clock:
         done = use("run", command="sleep 6173 & sleep 6173 & echo started; exit 0")
     assert "started" in done.text
@@ -387,7 +387,7 @@ def test_a_command_has_its_time_and_leaves_nothing_running(use: Use) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
 def test_a_kill_ends_a_command(tree: Path, sandbox: str) -> None:
-    """At once, from another thread, and all of it."""
+    """A kill from another thread ends all processes of a command at once."""
     cancel = Cancel()
     tools = box(tree, cancel=cancel, sandbox=sandbox)
     threading.Timer(1.0, cancel.request).start()
@@ -410,8 +410,8 @@ def test_a_kill_ends_a_command(tree: Path, sandbox: str) -> None:
 
 @pytest.mark.slow
 def test_a_commit_is_one_on_the_worktrees_branch_without_hooks(tree: Path, use: Use) -> None:
-    """Of the named paths or of all; the answer has the id; a hook that an earlier turn wrote is not
-    run.
+    """A commit has the named paths or all of them; the answer has the id; a hook that an earlier
+    turn wrote is not run.
     """
     hooks = tree.parent / "repository/.git/hooks"
     hooks.mkdir(exist_ok=True)
@@ -448,8 +448,8 @@ def test_a_tree_that_a_crash_left_lent_is_taken_back(tree: Path, use: Use) -> No
 
 
 def test_a_home_is_never_shown_as_a_whole(tmp_path: Path) -> None:
-    """Of a directory of programs in a home only itself and its library are bound; the system's need
-    no binding.
+    """A directory of programs in a home is bound alone with its library; the system's need no
+    binding.
     """
     (tmp_path / "home/bin").mkdir(parents=True)
     (tmp_path / "home/.local/bin").mkdir(parents=True)

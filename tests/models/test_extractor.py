@@ -104,7 +104,9 @@ def test_the_model_does_not_hear_the_agents_secrets(make_harness: MakeHarness) -
 
 
 def test_a_model_that_cannot_either_is_one_of_the_attempts(make_harness: MakeHarness) -> None:
-    """Nothing is filled in: the step fails, and says who tried what."""
+    """Missing data is not filled in: the step fails, and the failure names the agent and the
+    extractor.
+    """
     with serving(lambda _: says("It does not say.")) as server:
         harness = make_harness(server, "echo hm.")
         outcome = perform(harness)

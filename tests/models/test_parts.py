@@ -72,8 +72,8 @@ def test_a_wrong_setting_is_named(settings: dict[str, object], words: str) -> No
 
 
 def test_settings_leave_nothing_open() -> None:
-    """Without any, the public interface, its model, and the well-known key; a server of one's own
-    needs none; the key is never shown.
+    """The defaults are the public interface, its model, and the well-known key; a server of one's
+    own needs none; the key is never shown.
     """
     assert with_key("anthropic", {}) == {"key": "secret:ANTHROPIC_API_KEY"}
     assert with_key("openai", {"model": "m"}) == {"model": "m", "key": "secret:OPENAI_API_KEY"}
@@ -127,8 +127,8 @@ def test_a_pause_is_in_seconds_or_in_thousandths() -> None:
     ids=["numbered", "by-id", "object", "bare"],
 )
 def test_calls_are_put_together_however_a_server_sends_them(pieces: list[dict[str, Any]]) -> None:
-    """With numbers, with an id alone, as an object, or in one piece without either; two calls never
-    become one.
+    """Servers send calls with numbers, with an id alone, as an object, or in one piece without
+    either; two calls never become one.
     """
     draft = OpenAIDraft()
     for name in ("first", "second"):
@@ -181,7 +181,7 @@ def test_only_a_schema_that_loses_nothing_is_forced_on_a_model(
 
 
 def test_a_closed_schema_says_so_at_every_level() -> None:
-    """As endpoints want it."""
+    """Endpoints require closed objects at every level."""
     inner = {
         "type": "object",
         "properties": {"b": {"type": "integer", "description": "n"}},
@@ -243,7 +243,7 @@ def test_only_its_own_maker_gets_the_new_name_of_the_bound() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wire", ["anthropic", "openai"])
 def test_a_form_is_sent_where_the_endpoint_can_force_it(wire: Any) -> None:
-    """With ``structured``, and only for a schema that survives it."""
+    """A schema is sent only with ``structured``, and if the endpoint's subset can express it."""
     simple = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     with serving([Turn(text=("{}",)), Turn(text=("{}",)), Turn(text=("{}",))]) as server:
         for schema, structured in ((simple, True), (simple, False), (OPEN, True)):
@@ -268,7 +268,7 @@ def test_a_context_that_is_full_names_the_setting() -> None:
 
 @pytest.mark.slow
 def test_a_turn_that_was_all_thought_is_no_answer() -> None:
-    """Nothing is there to be continued; the failure names the bound."""
+    """A turn without text cannot be continued; the failure names the limit."""
     with (
         serving([Turn(thinking="Hm.", stop="length")]) as server,
         open_loop(server, "anthropic") as run,
@@ -278,8 +278,8 @@ def test_a_turn_that_was_all_thought_is_no_answer() -> None:
         assert len(server.asked) == 1
 
 
-def test_usage_stands_in_a_record_under_the_names_that_prices_know() -> None:
-    """What was read from a cache or written to it has a price of its own."""
+def test_usage_in_a_record_has_the_names_that_prices_use() -> None:
+    """Tokens that were read from a cache or written to it have prices of their own."""
     assert Usage(input=9, output=1, cached=4, stored=3).document() == {
         "inputTokens": 9,
         "outputTokens": 1,

@@ -19,7 +19,7 @@ from uncaged_models.retries import is_outage, pause_after
     ],
 )
 def test_an_outage_is_recognised(words: str) -> None:
-    """What coding programs print about their service when it is away."""
+    """Coding programs print such lines during an outage of their service."""
     assert is_outage(words)
 
 
@@ -29,7 +29,7 @@ def test_an_outage_is_recognised(words: str) -> None:
         "",
         "line 503 of x.py is wrong",
         "assert response.code == 500",
-        "I mended 500 places",
+        "I fixed 500 places",
         "HTTP 500 in a test of the server\na\nb\nthe suite fails",
         "Invalid API key",
     ],

@@ -1,4 +1,4 @@
-"""Talks with models: the real clients against a real server that speaks both wire formats."""
+"""Tool loop over the real clients, against a real server that speaks both wire formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("wire", WIRES)]
 
 
 def contents(message: Any) -> str:
-    """What a message says, in either format."""
+    """Return the text of a message in either format."""
     content = message["content"]
     return (
         content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
@@ -53,8 +53,8 @@ def test_an_answer_is_the_pieces_of_the_stream_and_costs_one_request(wire: Wire)
 
 
 def test_calls_of_one_turn_are_answered_in_order_in_one_turn(wire: Wire) -> None:
-    """Each call has exactly one result under its own id, also one whose arguments are no JSON, and
-    the talk goes on.
+    """A call has exactly one result under its own id, also one whose arguments are no JSON, and the
+    loop goes on.
     """
     script = [
         calls(("note", {"text": "a"}), ("note", '{"text": '), ("note", "[1]"), ("look", "")),

@@ -126,7 +126,7 @@ PROGRAMS = {path.stem: load(path) for path in sorted(CORPUS.glob("*.yaml"))}
 
 @pytest.fixture(params=list(PROGRAMS))
 def program(request: pytest.FixtureRequest) -> Program:
-    """Each program of the corpus."""
+    """Yield each program of the corpus."""
     return PROGRAMS[request.param]
 
 

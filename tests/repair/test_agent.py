@@ -62,8 +62,8 @@ def asked(made: Repository, role: str, **more: Any) -> Any:
 def test_four_roles_take_a_failing_test_to_a_commit(
     make_repository: Make, programs: Mapping[str, Program]
 ) -> None:
-    """Each role in a process of its own, with nothing but the steps between them; every answer says
-    first what it is.
+    """The roles run in processes of their own, with only the steps between them; the first line of
+    each answer names the program.
     """
     made = make_repository(programs["thermostat"].wrong)
     agent = factory_of("repair")({"budgetSeconds": 60, "testSeconds": 2})
@@ -109,7 +109,7 @@ def test_a_kill_ends_everything_and_leaves_the_worktree_alone(make_repository: M
         process.pid for process in psutil.process_iter() if mentions(process, made.scratch)
     ] == []
     assert made.git("status", "--porcelain") == ""
-    assert not (made.scratch / "repair").exists()  # it had the time to tidy up
+    assert not (made.scratch / "repair").exists()  # a kill leaves time for the cleanup
 
 
 PARENT = """

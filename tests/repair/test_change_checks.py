@@ -1,4 +1,4 @@
-"""What a change may not do."""
+"""Checks for changes that weaken tests or special-case them."""
 
 from __future__ import annotations
 

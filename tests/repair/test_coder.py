@@ -101,7 +101,7 @@ def test_phase_by_phase_several_bugs_are_repaired(make_repository: Make) -> None
     assert made.play("reviewer").meta == {"status": "approved", "issues": []}
 
 
-def test_a_plan_of_somebody_else_is_carried_out_in_one_go(make_repository: Make) -> None:
+def test_another_planner_s_plan_is_carried_out_in_one_go(make_repository: Make) -> None:
     code = "def twice(x):\n    return x + 2\n\n\ndef bigger(a, b):\n    return a if a < b else b\n"
     tests = (
         "from code_of import *\n\n\ndef test_twice():\n    assert twice(5) == 10\n"
@@ -192,8 +192,8 @@ def test_broken_and_binary_files_beside_the_code_do_no_harm(
 
 
 def test_tests_that_write_everywhere_disturb_nothing(make_repository: Make) -> None:
-    """What tests leave in the working directory, the home or /tmp is gone for the next candidate,
-    and never reaches the worktree.
+    """Files that tests leave in the working directory, the home or /tmp are gone for the next
+    candidate, and never reach the worktree.
     """
     tests = (
         "import pathlib, tempfile\nfrom code_of import twice\n\n\ndef test_five(tmp_path):\n"

@@ -118,7 +118,9 @@ def test_a_branch_that_is_none_cannot_be_committed_to(make_repository: Make) -> 
 
 
 def test_the_message_holds_the_evidence() -> None:
-    """What failed before, what passes now, the edit, and how many candidates it took."""
+    """The message has the tests that failed before, those that pass now, the edit, and the number
+    of candidates.
+    """
     text = message(STEPS, ["a.py"])
     assert text.splitlines()[0] == "Repair a.py"
     for evidence in (

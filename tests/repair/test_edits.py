@@ -146,8 +146,8 @@ def test_a_parameter_that_is_not_kept_is_kept() -> None:
 
 
 def test_a_missing_name_becomes_one_that_there_is() -> None:
-    """What the failing run could not find is replaced by the nearest name, by an attribute, or
-    imported.
+    """A name that the failing run could not find is replaced by the nearest name or by an
+    attribute, or imported.
     """
     missing = ValueFacts(errors=(("NameError", "name 'totl' is not defined"),))
     found = results("class A:\n    def f(self, total):\n        return totl\n", missing)

@@ -125,7 +125,7 @@ def test_a_changed_function_counts_warm_and_cold(open_host: Open) -> None:
 
 
 def test_endless_and_greedy_tests_are_cut_off(open_host: Open) -> None:
-    """By processor time, by real time, by memory; the tests after them run."""
+    """A test is limited in processor time, real time and memory; the tests after it run."""
     tests = (
         "import time\n\n\ndef test_loop():\n    while True:\n        pass\n\n\ndef test_sleep():\n    time.sleep(60)\n\n\n"
         "def test_memory():\n    bytearray(3 << 30)\n\n\ndef test_fine():\n    pass\n"

@@ -1,4 +1,4 @@
-"""What an interpreter imports from elsewhere."""
+"""Import paths of an interpreter outside its own installation."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_methods_and_properties_change_for_existing_objects(module: ModuleType) 
     assert box.area == 0
 
 
-def test_what_stands_inside_a_function_changes_with_it(module: ModuleType) -> None:
+def test_code_inside_a_function_changes_with_it(module: ModuleType) -> None:
     assert patched(module, "y * RATE", "y + RATE") == "patched"
     assert module.late(3) == [2, 3, 4]
 
@@ -152,7 +152,7 @@ def test_what_only_an_import_can_show_is_refused(module: ModuleType, old: str, n
 
 
 def test_a_function_that_ran_on_import_is_refused(module: ModuleType) -> None:
-    """What it computed then would stay."""
+    """The results of such a function would stay those of the old code."""
     assert (
         patched(
             module,

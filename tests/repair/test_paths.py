@@ -1,4 +1,4 @@
-"""What may be repaired."""
+"""Classification of files: sources that may be repaired, and tests."""
 
 from __future__ import annotations
 

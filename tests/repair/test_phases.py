@@ -58,7 +58,7 @@ def test_a_phase_speaks_of_its_tests_and_not_of_longer_names() -> None:
     assert phase.tests_among(names) == ("t.py::test_a", "t.py::test_b[1, 2]")
 
 
-def test_our_phase_is_done_when_its_tests_pass_and_anybody_elses_when_all_do() -> None:
+def test_our_phase_is_done_when_its_tests_pass_another_planner_s_when_all_do() -> None:
     ours = Phase(name="p", text=acceptance_of(["t.py::test_a"]), ours=True)
     theirs = Phase(name="p", text="Make page() count from one; t.py::test_a passes.", ours=False)
     assert not ours.open_with(["t.py::test_b"])

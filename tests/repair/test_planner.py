@@ -118,13 +118,13 @@ def test_a_module_that_hangs_on_import_is_reported(
 
 
 def test_a_test_that_depends_on_others_is_not_planned_for(make_repository: Make) -> None:
-    """It fails in the suite and passes alone: no edit of the code settles that."""
+    """A test that fails in the suite and passes alone is not settled by an edit of the code."""
     tests = "seen = []\n\n\ndef test_first():\n    seen.append(1)\n\n\ndef test_second():\n    assert not seen\n"
     assert "order or chance" in reason(make_repository({"test_order.py": tests}))
 
 
 def test_a_test_that_hangs_is_cut_off_and_planned_for(make_repository: Make) -> None:
-    """Its lines are known nevertheless: the first suspicious ones are those of the loop."""
+    """The lines of a hanging test are known: the first suspicious ones are those of the loop."""
     code = "def down(x):\n    while x != 0:\n        x -= 2\n    return x\n"
     tests = "from code_of import down\n\n\ndef test_even():\n    assert down(4) == 0\n\n\ndef test_odd():\n    assert down(3) == 0\n"
     phases = (

@@ -1,4 +1,4 @@
-"""What is measured once."""
+"""Cache of test results, by the exact state of the repository's files."""
 
 from __future__ import annotations
 

@@ -59,9 +59,7 @@ def run(path: Path, lines: LineTracer) -> Callable[[], object]:
 
 @pytest.mark.parametrize("types", [True, False])
 def test_the_executed_lines_are_noted(place: Path, types: bool) -> None:
-    """By either way of tracing, and nothing else: no line that was not run, no file that is not of
-    interest.
-    """
+    """Either way of tracing records exactly the executed lines of the files of interest."""
     lines = LineTracer({str(place): "walking.py"}, types, None)
     assert run(place, lines)() == 1
     assert lines.report()["lines"] == {"walking.py": [2, 3, 4, 10, 11, 12, 13, 14, 15, 17]}

@@ -99,7 +99,7 @@ def test_the_prompt_is_the_one_that_was_reviewed(name: str) -> None:
     assert texts()[name] == (DIRECTORY / f"{name}.md").read_text("utf-8")
 
 
-def test_no_prompt_is_kept_that_nobody_gets() -> None:
+def test_each_kept_prompt_is_sent_to_a_role() -> None:
     """The directory holds the prompts of today and nothing else."""
     assert {path.stem for path in DIRECTORY.iterdir()} == set(texts())
 

@@ -14,7 +14,7 @@ from uncaged_bundles.builders.schema import statuses
 from uncaged_bundles.builders.text.literal import write_literal
 
 NAMES = ("planner", "coder", "reviewer", "committer")
-PHASE = {"name": "mend", "description": "Mend it.", "acceptance": "The suite passes."}
+PHASE = {"name": "fix", "description": "Fix it.", "acceptance": "The suite passes."}
 SHA = "02996122c1f2979dafe14526c7d70357b5df8c77"
 
 FITTING: list[tuple[str, dict[str, Any]]] = [
@@ -34,9 +34,9 @@ FITTING: list[tuple[str, dict[str, Any]]] = [
         "coder",
         {
             "status": "phase-done",
-            "completedPhases": ["mend"],
+            "completedPhases": ["fix"],
             "filesChanged": ["a.py"],
-            "summary": "Mended.",
+            "summary": "Fixed.",
         },
     ),
     (
@@ -62,9 +62,9 @@ NOT_FITTING: list[tuple[str, dict[str, Any]]] = [
     ("planner", {"status": "done"}),
     ("planner", {"status": "planned"}),
     ("planner", {"status": "planned", "phases": []}),
-    ("planner", {"status": "planned", "phases": ["mend"]}),
+    ("planner", {"status": "planned", "phases": ["fix"]}),
     ("planner", {"status": "planned", "phases": [{**PHASE, "acceptance": ""}]}),
-    ("planner", {"status": "planned", "phases": [{"name": "mend", "description": "Mend it."}]}),
+    ("planner", {"status": "planned", "phases": [{"name": "fix", "description": "Fix it."}]}),
     ("planner", {"status": "aborted"}),
     ("planner", {"status": "aborted", "reason": ""}),
     (
@@ -73,15 +73,15 @@ NOT_FITTING: list[tuple[str, dict[str, Any]]] = [
             "status": "phase-done",
             "completedPhases": [],
             "filesChanged": ["a.py"],
-            "summary": "Mended.",
+            "summary": "Fixed.",
         },
     ),
-    ("coder", {"status": "phase-done", "filesChanged": ["a.py"], "summary": "Mended."}),
-    ("coder", {"status": "all-done", "completedPhases": ["mend"], "filesChanged": ["a.py"]}),
-    ("coder", {"status": "all-done", "completedPhases": ["mend"], "summary": "Mended."}),
+    ("coder", {"status": "phase-done", "filesChanged": ["a.py"], "summary": "Fixed."}),
+    ("coder", {"status": "all-done", "completedPhases": ["fix"], "filesChanged": ["a.py"]}),
+    ("coder", {"status": "all-done", "completedPhases": ["fix"], "summary": "Fixed."}),
     (
         "coder",
-        {"status": "all-done", "completedPhases": "mend", "filesChanged": [], "summary": "Mended."},
+        {"status": "all-done", "completedPhases": "fix", "filesChanged": [], "summary": "Fixed."},
     ),
     ("coder", {"status": "stuck", "summary": ""}),
     ("coder", {"status": "stuck"}),
@@ -111,7 +111,7 @@ def schema_of(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_role_is_plain_data(name: str) -> None:
-    """Each module exposes `role` under its own name; the schema is valid JSON Schema, written
+    """A role's module exposes `role` under its own name; the schema is valid JSON Schema, written
     out.
     """
     role = role_of(name)

@@ -69,7 +69,7 @@ def test_it_is_the_same_commit_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Other Person")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     write_demo(tmp_path / "two")
@@ -86,7 +86,7 @@ def test_it_is_the_same_commit_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
 def test_each_bug_is_one_line_and_turns_its_own_tests_red(
     tmp_path: Path, bugs: tuple[Bug, ...]
 ) -> None:
-    """One wrong line per bug; its tests fail, and no others; without bugs all pass."""
+    """A bug is one wrong line; its tests fail, and no others; without bugs all pass."""
     write_demo(tmp_path / "demo", bugs)
     wrong = sum(
         line != right
@@ -99,7 +99,7 @@ def test_each_bug_is_one_line_and_turns_its_own_tests_red(
     assert red_tests(tmp_path / "demo") == set().union(*(RED[bug.name] for bug in bugs))
 
 
-def test_the_issue_tells_of_every_bug() -> None:
+def test_the_issue_names_every_bug() -> None:
     """The issue describes each bug in the words of a user of the program."""
     assert len(re.findall(r"^\d\. ", ISSUE, re.MULTILINE)) == len(BUGS)
 

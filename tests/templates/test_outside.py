@@ -69,9 +69,7 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_an_outside_distribution_is_found_through_its_entry_points() -> None:
-    """One directory with a package and its metadata is all that it takes; nothing of ours names
-    it.
-    """
+    """A directory with a package and its metadata is enough; no shipped file names it."""
     environment = {**os.environ, "PYTHONPATH": str(OUTSIDE), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False

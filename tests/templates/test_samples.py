@@ -137,8 +137,8 @@ def test_a_store_has_them_at_its_first_open(tmp_path: Path) -> None:
 
 
 def test_files_are_listed(shipped: Engine, place: Path) -> None:
-    """By name, size and time; a filter; directories are marked; a limit; `.` is where the caller
-    is.
+    """Files are listed by name, size and time, with a filter and a limit; directories are marked;
+    `.` is the caller's directory.
     """
     result = run(shipped, "list-files", place)
     assert result["success"]
@@ -153,7 +153,7 @@ def test_files_are_listed(shipped: Engine, place: Path) -> None:
 
 
 def test_large_files_are_found(shipped: Engine, place: Path) -> None:
-    """Only those above the size, largest first."""
+    """Files above the size are listed, largest first."""
     assert run(shipped, "find-large-files", place, minimum="1")["message"].split() == [
         "3.0",
         "MB",
@@ -199,7 +199,7 @@ def test_logs_are_searched_and_shown(shipped: Engine, place: Path) -> None:
 
 
 def test_the_machine_is_looked_at(shipped: Engine, place: Path) -> None:
-    """Its processes and its ports, not those of the sandbox."""
+    """The processes and the ports are those of the machine, not of the sandbox."""
     with serving(lambda _: data({})) as server:
         ports = run(shipped, "port-listeners", place)["message"]
         assert str(server.port) in [line.split()[0] for line in ports.splitlines()]
@@ -358,7 +358,7 @@ def test_a_task_does_its_work(shipped: Engine, place: Path, task: Task) -> None:
     assert (result["success"], result["message"]) == (True, message)
 
 
-def test_a_task_tells_what_was_not_found(shipped: Engine, place: Path) -> None:
+def test_a_task_names_what_was_not_found(shipped: Engine, place: Path) -> None:
     """An unknown place, repository or subject is a failure in words."""
     for name, server, bases, _, _ in TASKS:
         unknown = {

@@ -161,8 +161,8 @@ VERDICTS = [APPROVED, REJECTED, COMMITTED, RECOVERABLE, UNRECOVERABLE]
 @pytest.mark.slow
 @given(st.lists(st.sampled_from([*PLANS, *EDITS, *VERDICTS]), max_size=12))
 def test_the_bundle_and_the_module_agree(metas: list[Meta]) -> None:
-    """However the answers fall, the built bundle asks whom the module's own moderator picks, and
-    comes to the same result.
+    """For any answers, the built bundle calls the roles that the module's own moderator picks, and
+    has the same result.
     """
     steps: list[Meta] = []
     answers: list[Meta] = []
@@ -197,8 +197,8 @@ def test_the_graph_holds_every_edge_that_the_moderator_takes() -> None:
             assert target in graph[source][status]
 
 
-def test_open_phases_are_those_that_nobody_completed() -> None:
-    """In the order of the plan; names that the plan does not know count for nothing."""
+def test_open_phases_are_those_that_no_coder_completed() -> None:
+    """Open phases are in the order of the plan; names that the plan does not have are ignored."""
     steps = [
         {"role": "planner", "meta": planned("a", "b", "c")},
         {"role": "coder", "meta": coded("phase-done", "b", "z")},

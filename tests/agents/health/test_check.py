@@ -131,7 +131,7 @@ def test_a_model_is_asked_one_tiny_thing_once(proving: Proving, wire: Wire) -> N
 def test_what_is_wrong_with_a_model_comes_with_its_remedy(
     proving: Proving, wire: Wire, case: str
 ) -> None:
-    """One request, whatever becomes of it: a busy endpoint is not asked again; no key is shown."""
+    """A problem takes one request: a busy endpoint is not asked again, and no key is shown."""
     turn, level, words, remedy = BAD[case]
     with serving([turn, says("again")]) as server:
         url = server.base_url(wire)
@@ -171,7 +171,7 @@ def test_a_budget_for_thinking_is_left_as_it_is(proving: Proving) -> None:
 
 
 def test_a_closed_address_and_a_missing_key_are_problems(proving: Proving) -> None:
-    """Neither needs a request that costs."""
+    """No request that costs is needed for either."""
     gone = proving.find("openai", baseUrl="http://127.0.0.1:9/v1", model="tiny")
     assert "http://127.0.0.1:9/v1 cannot be reached (" in gone.text
     assert gone.remedy == "start it, or fix baseUrl in config.yaml"
@@ -202,7 +202,7 @@ def test_an_agent_of_the_protocol_opens_a_session_and_is_not_asked(proving: Prov
 
 @pytest.mark.slow
 def test_the_check_has_the_model_of_a_session(proving: Proving) -> None:
-    """Where an agent lets people choose one."""
+    """The model is known for agents that let people choose one."""
     assert proving.acp("model:clever-2").model == "clever-2"
 
 
@@ -320,7 +320,7 @@ PROGRAMS: dict[str, tuple[str, Mapping[str, object], str, str]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PROGRAMS)
 def test_what_is_wrong_with_a_program_comes_with_its_remedy(tmp_path: Path, case: str) -> None:
-    """By the rules of its row, as in a real turn."""
+    """The output is read by the rules of the program's row, as in a real turn."""
     row, part, text, remedy = PROGRAMS[case]
     found = Proving.make(tmp_path, json.dumps(part)).find("program", row=row)
     assert found.level == "problem"
@@ -330,7 +330,7 @@ def test_what_is_wrong_with_a_program_comes_with_its_remedy(tmp_path: Path, case
 
 @pytest.mark.slow
 def test_a_program_that_hangs_is_ended(tmp_path: Path) -> None:
-    """With all that it started."""
+    """A program over its time limit is ended with the processes that it started."""
     proving = Proving.make(tmp_path, '{"hang": true}')
     found = proving.find("program", row="claude", timeoutSeconds=0.5, graceSeconds=0.2)
     assert found.text == "Claude Code gave no answer within 0.5 s and was stopped"

@@ -41,7 +41,7 @@ def test_everybody_who_is_defined_or_named_is_tried(proving: Proving) -> None:
 
 
 def test_a_program_on_path_is_tried_after_a_yes_alone(proving: Proving) -> None:
-    """Stand-ins for five programs are on PATH; a program that is gone is no longer in use."""
+    """Five fake programs are on PATH; a program that was removed is not checked."""
     assert [name for name, _where in names(proving, Config(agent="repair"))] == ["repair"]
     config = Config(agent="repair", consent=("codex", "not claude", "kimi"))
     assert names(proving, config) == [
@@ -51,8 +51,8 @@ def test_a_program_on_path_is_tried_after_a_yes_alone(proving: Proving) -> None:
 
 
 def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
-    """A key, a program (on the PATH that its agent sets), a file: whoever has all of it is not told
-    of, and nobody was started.
+    """A missing key, program (on the PATH that its agent sets) or file is reported; an agent that
+    has all of them is not, and no process is started.
     """
     proving.program("ours", ":")
     (proving.root / "bin").rename(proving.root / "away")
@@ -83,7 +83,7 @@ def test_what_is_lacking_is_seen_without_asking(proving: Proving) -> None:
 
 
 def test_the_default_is_checked_if_no_agent_is_chosen(proving: Proving) -> None:
-    """As a run would choose it: here by the program that was agreed to."""
+    """The default is that of a run without a choice: here the program with the person's consent."""
     assert [name for name, _where in names(proving, Config(consent=("codex",)))] == ["codex"]
 
 

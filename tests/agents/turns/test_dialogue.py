@@ -44,7 +44,7 @@ def run(agent: Listed, tmp_path: Path, **more: Any) -> tuple[RoleReply, list[Map
 
 
 def test_an_answer_that_fits_is_asked_for_once(tmp_path: Path) -> None:
-    """Nothing is recorded but the answer itself."""
+    """A usable first answer leaves no attempt in the journal."""
     agent = Listed(AgentAnswer(text=GOOD, usage={"tokens": 5}))
     asked, recorded = run(agent, tmp_path)
     assert asked == RoleReply(

@@ -1,4 +1,4 @@
-"""What a client finds out about a person's checkout before a thread starts."""
+"""Inspection of a person's checkout by the client, before a thread starts."""
 
 from __future__ import annotations
 
@@ -165,8 +165,8 @@ def test_unmerged_files_are_refused_even_with_their_changes(tmp_path: Path) -> N
 
 
 def test_ignored_dependencies_are_found_wherever_they_are(tmp_path: Path) -> None:
-    """At the root and in packages, by pattern or by their own .gitignore; tracked ones and other
-    ignored directories are not linked.
+    """Dependencies at the root and in packages are linked, ignored by pattern or by their own
+    .gitignore; tracked ones and other ignored directories are not.
     """
     repository = make_repository(
         tmp_path / "r",

@@ -22,7 +22,9 @@ def test_no_variable_of_the_callers_git_is_inherited(tmp_path: Path) -> None:
 
 
 def test_a_failure_carries_gits_words(tmp_path: Path) -> None:
-    """What, where, and what git said; the class is one that pauses a thread."""
+    """The message has the command, the directory and git's words; the class is one that pauses a
+    thread.
+    """
     repository = make_repository(tmp_path / "r")
     with pytest.raises(GitError) as caught:
         Git(directory=repository, environment=os.environ).run("rev-parse", "--verify", "nothing")
@@ -58,7 +60,9 @@ def test_a_lock_of_another_git_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_without_git_or_directory_the_message_says_which(tmp_path: Path) -> None:
-    """Both look alike to the system (no such file), but a person fixes them differently."""
+    """A missing git and a missing directory look alike to the system (no such file), but a person
+    fixes them differently.
+    """
     with pytest.raises(WorkspaceError, match="no git on PATH"):
         Git(directory=tmp_path, environment={"PATH": str(tmp_path)}).run("status")
     with pytest.raises(WorkspaceError, match="gone is gone"):

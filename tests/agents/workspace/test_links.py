@@ -38,8 +38,8 @@ def test_what_an_agent_installs_or_removes_stays_in_the_worktree(tmp_path: Path)
 
 
 def test_linking_again_changes_nothing_and_finishes_what_a_crash_left(tmp_path: Path) -> None:
-    """What is there stays; a half-made directory is thrown away; what is gone from the repository
-    is skipped.
+    """Complete links stay, a half-made directory is removed, and paths that are gone from the
+    repository are skipped.
     """
     repository, tree = tmp_path / "r", tmp_path / "t"
     write(repository, {"node_modules/m": "1", ".env": "e"})

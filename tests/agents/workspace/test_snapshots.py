@@ -1,4 +1,4 @@
-"""What a snapshot holds, and that going back to it brings exactly that back."""
+"""Content of snapshots, and the exact restore of it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_restore_goes_to_an_older_snapshot_and_forward_again(tmp_path: Path, ope
 
 
 def test_a_lost_or_torn_private_index_is_made_anew(tmp_path: Path, opened: Open) -> None:
-    """It is only a cache: a crash in the middle of writing it costs time, nothing else."""
+    """The index is only a cache: a crash in the middle of writing it costs time, nothing else."""
     workspace = opened(make_repository(tmp_path / "r"))
     write(workspace.tree, {"add.py": "2"})
     commit = workspace.snapshot(1, None, now_ms=5000)
@@ -188,7 +188,7 @@ def test_a_lost_or_torn_private_index_is_made_anew(tmp_path: Path, opened: Open)
 
 
 def test_a_torn_private_index_does_not_stop_a_snapshot(tmp_path: Path, opened: Open) -> None:
-    """The same for making one."""
+    """A snapshot makes a torn index anew, too."""
     workspace = opened(make_repository(tmp_path / "r"))
     (workspace.scratch / "snapshots.git" / "index").write_bytes(b"DIRC torn")
     write(workspace.tree, {"add.py": "2"})
@@ -316,8 +316,8 @@ def test_no_filter_runs_for_a_snapshot(
 def test_a_repository_that_an_agent_made_inside_is_left_alone(
     tmp_path: Path, opened: Open, with_commit: bool
 ) -> None:
-    """It is in no snapshot and survives a restore; the rest of the worktree is snapshotted as
-    ever.
+    """An inner repository is in no snapshot and survives a restore; the rest of the worktree is
+    snapshotted as usual.
     """
     workspace = opened(make_repository(tmp_path / "r"))
     make_repository(workspace.tree / "inner", {"i": "1"})
@@ -383,7 +383,7 @@ def test_an_orphan_branch_is_restored(tmp_path: Path, opened: Open) -> None:
 def test_a_snapshot_takes_five_git_processes(
     tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each costs 2 ms at least; on a clean repository they are most of the price."""
+    """A git process costs 2 ms at least; on a clean repository they are most of the price."""
     workspace = opened(make_repository(tmp_path / "r"))
     shim = tmp_path / "shim"
     write(

@@ -41,7 +41,7 @@ def test_a_start_record_without_workspace_has_none(store: Store) -> None:
     assert Workspace.of({"workspace": None}, store, THREAD, environment={}) is None
 
 
-def test_the_worktree_stands_on_a_branch_of_its_own(store: Store, tmp_path: Path) -> None:
+def test_the_worktree_is_on_a_branch_of_its_own(store: Store, tmp_path: Path) -> None:
     """Files as in the checkout, the thread's branch at the base; the checkout, its branch and its
     status are as before.
     """
@@ -56,9 +56,7 @@ def test_the_worktree_stands_on_a_branch_of_its_own(store: Store, tmp_path: Path
 
 
 def test_making_it_again_changes_nothing(store: Store, tmp_path: Path) -> None:
-    """Each role step asks for the worktree; only the first one makes it, and an agent's files
-    stay.
-    """
+    """The worktree is requested by each role step and made by the first; an agent's files stay."""
     workspace = workspace_of(start_of(make_repository(tmp_path / "r")), store)
     workspace.ensure(None, now_ms=2000)
     write(workspace.tree, {"new": "n"})
@@ -67,7 +65,7 @@ def test_making_it_again_changes_nothing(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_subdirectory_without_tracked_files_is_there(store: Store, tmp_path: Path) -> None:
-    """The person stood in a directory that holds ignored files only."""
+    """A thread can start in a directory that holds ignored files only."""
     repository = make_repository(tmp_path / "r", {".gitignore": "out/\n"})
     write(repository, {"out/x": ""})
     workspace = workspace_of(start_of(repository / "out"), store)
@@ -127,8 +125,8 @@ def test_included_changes_are_the_beginning(store: Store, tmp_path: Path) -> Non
 
 
 def test_a_fork_starts_from_the_step_it_was_cut_at(store: Store, tmp_path: Path) -> None:
-    """Its files and commits are those of that step, on a branch of its own; the source's branch and
-    worktree do not move.
+    """A fork has the files and commits of that step, on a branch of its own; the source's branch
+    and worktree do not move.
     """
     repository = make_repository(tmp_path / "r")
     start = start_of(repository)

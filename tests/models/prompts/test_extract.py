@@ -136,7 +136,7 @@ def test_a_second_block_cannot_hide(hidden: str) -> None:
     ids=["inside another", "another tag", "indented as code"],
 )
 def test_what_is_no_block_of_its_own_is_no_answer(quoted: str) -> None:
-    """It is shown as a part of the text, and counts as one."""
+    """A quoted block is shown as a part of the text, and counts as one."""
     assert take(f"{DONE}\n{quoted}") == Extracted(
         meta={"status": "done"}, content=quoted.rstrip("\n").strip()
     )
@@ -149,7 +149,7 @@ def test_nothing_is_filled_in() -> None:
 
 
 def test_errors_have_dotted_paths_and_an_end() -> None:
-    """All of them at once, in the order of the data, but no more than a person or an agent can
+    """All errors come at once in the order of the data, but no more than a person or an agent can
     read.
     """
     schema = {"properties": {"phases": {"items": {"properties": {"name": {"type": "string"}}}}}}

@@ -89,7 +89,7 @@ def test_alternative_forms_are_numbered() -> None:
         {"$defs": {"x": {"if": {}}}, "properties": {"a": {"$ref": "#/$defs/x"}}},
     ],
 )
-def test_what_words_do_not_cover_stands_word_for_word(schema: dict[str, Any]) -> None:
+def test_a_schema_beyond_words_is_quoted(schema: dict[str, Any]) -> None:
     """An agent must not miss a rule because we had no words for it."""
     assert json.dumps(schema, separators=(",", ":")) in describe_fields(schema)
 

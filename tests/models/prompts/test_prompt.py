@@ -16,7 +16,7 @@ STEPS = [{"seq": 1, "role": "planner", "content": "The plan.", "meta": {"status"
 def prompt(**more: Any) -> str:
     usual: dict[str, Any] = {
         "role": role_spec(),
-        "task": "Mend add().",
+        "task": "Fix add().",
         "params": {},
         "steps": STEPS,
         "extra": None,
@@ -43,13 +43,13 @@ def prompt(**more: Any) -> str:
     ids=["all", "not the tools", "some tools", "none"],
 )
 def test_the_prompt_names_the_tools_of_the_policy(rights: Rights, said: str | None) -> None:
-    """Some cannot be held to them, and none can be without being told."""
+    """An agent that cannot be held to its tools can at least read them in the prompt."""
     text = prompt(rights=rights)
     assert ("# What you may do here" in text) is (said is not None)
     assert f"# What you may do here\n\n{said}\n\n# How to answer" in text or said is None
 
 
-def test_everything_stands_in_its_order() -> None:
+def test_the_parts_of_a_prompt_are_in_order() -> None:
     """Role, task, history, this step, the person's note, and at the end how to answer, with the
     schema's fields.
     """
@@ -60,7 +60,7 @@ def test_everything_stands_in_its_order() -> None:
             "# Your role: coder",
             "You are the coder.",
             "# The task",
-            "Mend add().",
+            "Fix add().",
             'Parameters: {"depth": 2}',
             "# What happened so far",
             "The plan.",
@@ -103,9 +103,9 @@ def test_the_prompt_itself_is_no_answer() -> None:
     assert isinstance(extract(again, checker(role_spec().schema)), Unfit)
 
 
-def test_a_repair_tells_the_problem_and_the_format_again() -> None:
-    """With memory: the problem and the fields. Without: the whole prompt and the agent's own
-    answer, too.
+def test_a_correction_repeats_the_problem_and_the_format() -> None:
+    """A correction in the same session has the problem and the fields; without a session it also
+    has the whole prompt and the agent's own answer.
     """
     wording = repair_wording("status: is missing\nfiles: is no list", role_spec())
     assert "- status: is missing\n- files: is no list" in wording

@@ -30,7 +30,7 @@ class PoliteAgent:
 
 
 class CurtAgent(PoliteAgent, AgentKind):
-    """The same in one word: ``--agent curt:Hi``. It uses no tools, so any policy holds."""
+    """Greeter that answers in one word: ``--agent curt:Hi``. Any policy holds: it has no tools."""
 
     about = "greets in one word"
     plays = ("greeter",)
