@@ -84,3 +84,14 @@ def test_readers_do_not_see_the_difference(store: Store) -> None:
     packed = archive.compress(placed.path)
     assert (summarise(store, *place, packed), view(store, *place, packed)) == plain
     assert verify(store, *place, packed, prefer="auto", deadline_s=20).ok
+
+
+@pytest.mark.parametrize("size", [10, 10_000])
+def test_the_first_line_is_whole_wherever_the_journal_is(tmp_path: Path, size: int) -> None:
+    """A start record of any length comes whole from the plain journal and from the packed one."""
+    path = tmp_path / "thread.jsonl"
+    first = b'{"start":"%b"}\n' % (b"x" * size)
+    path.write_bytes(first + b"more\n")
+    assert archive.first_line(path) == first
+    archive.compress(path)
+    assert archive.first_line(path) == first
