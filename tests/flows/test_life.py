@@ -276,8 +276,8 @@ def test_a_thread_that_waits_for_a_person_goes_on_with_the_answer(engine: Engine
     end_workers(engine.store.root)
     with pytest.raises(RefusedError, match=r"is waiting: it cannot be resumed; `answer`"):
         engine.resume(thread)
-    for wrong in ("purple", None):
-        with pytest.raises(UsageError, match=r"does not fit|null cannot be an answer"):
+    for wrong, message in (("purple", "does not fit"), (None, "null cannot be an answer")):
+        with pytest.raises(UsageError, match=message):
             engine.answer(thread, wrong)
     engine.answer(thread, "red")
     assert finish(engine, thread)["message"] == "red"

@@ -321,6 +321,17 @@ def test_a_made_up_outcome_leads_elsewhere(engine: Engine) -> None:
         engine.fork(thread, cut=Cut(at=0), instead=Replacement(7))
 
 
+def test_a_made_up_outcome_of_an_all_differs_from_its_parts(engine: Engine) -> None:
+    """A fork with another outcome of an `all` keeps the parts of the source, and verifies."""
+    thread = wide(engine, together({"null": {"value": 1}}, {"null": {"value": 2}}))
+    finish(engine, thread)
+    parts = [{"outcome": 7}, {"outcome": 8}]
+    fork = engine.fork(thread, cut=Cut(at=1), instead=Replacement(parts))
+    assert finish(engine, fork)["data"] == [parts]
+    verdict = engine.verify(fork)
+    assert verdict.ok, verdict.message
+
+
 def test_a_new_version_is_checked_against_the_past(engine: Engine) -> None:
     """Identical threads, and the first step of those that part, without performing anything."""
     old = granted(engine.store, COUNT)
