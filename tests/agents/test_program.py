@@ -100,8 +100,8 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def test_claude_answers_with_usage_cost_and_session(stage: Stage) -> None:
-    """The prompt on standard input; cached tokens are a part of the input; tool, file and text are
-    told as they come.
+    """The prompt is read from standard input; cached tokens are a part of the input; tool, file and
+    text are reported as they come.
     """
     answer = stage.ask("claude", {"files": {"new": "x"}}, prompt="Grüße")
     assert (answer.text, answer.session) == ("Done.", "s-2")

@@ -1,4 +1,4 @@
-"""What is read from a journal for the figures."""
+"""Figures read from a journal."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def row(
     ],
 )
 def test_the_median_of_the_rounds_decides(values: tuple[float, ...], ok: bool) -> None:
-    """One slow round spoils nothing, and one quick round saves nothing."""
+    """A single slow round spoils nothing, and a single quick round saves nothing."""
     assert row(*values).ok is ok
 
 
@@ -49,14 +49,14 @@ def test_an_exact_reach_is_met_to_the_digit(value: float, ok: bool) -> None:
 
 
 def test_a_missed_reach_is_explained() -> None:
-    """The sentence stands below its row, and says when the best round was within the reach."""
+    """The explanation is below its row, and says when the best round was within the reach."""
     assert row(3.0, 4.0).words == "missed: it is slow"
     assert row(1.5, 4.0, 5.0).words == "missed: it is slow; its best round was within the reach"
     assert "    missed: it is slow\n" in render([row(3.0, 4.0), row(1.0)])
 
 
 def test_a_reach_that_was_met_needs_no_words() -> None:
-    """Only what was missed is explained; a remark stands in any case."""
+    """A row is explained only if it missed its reach; a remark is printed in either case."""
     assert row(1.0).words == ""
     assert row(1.0, remark="by the way").words == "by the way"
     assert row(3.0, remark="by the way").words == "missed: it is slow; by the way"

@@ -1,4 +1,4 @@
-"""What the figures around agents' turns are made of."""
+"""Measurements behind the figures of agents' turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.turns import agents, lasted
 
 
 def test_a_thread_lasts_from_its_first_line_to_its_end(tmp_path: Path) -> None:
-    """One that has no end is no measurement."""
+    """A thread without an end has no duration."""
     digest = b""
     path = tmp_path / "journal"
     for body in (

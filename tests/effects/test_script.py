@@ -495,7 +495,7 @@ def open_place() -> Iterator[Path]:
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_needs_no_rights(open_place: Path) -> None:
-    """The user `nobody` with the system's own Python needs no privilege for paths, writing, and the
+    """An ordinary user with the system's own Python needs no privilege for paths, writing, and the
     way into the script's network.
     """
     # the only dependency that the proxy has

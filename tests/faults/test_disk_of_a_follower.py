@@ -91,8 +91,8 @@ def followed(
 def test_a_follower_flushes_what_a_dead_worker_left_in_memory(
     engine: Engine, placed: Placed, tmp_path: Path
 ) -> None:
-    """The lock is free and lines stand behind the last reported flush: one fdatasync of the
-    follower's own, before they are passed on.
+    """Lines behind the last reported flush, with a free lock, get one fdatasync of the follower's
+    own, before they are passed on.
     """
     run_with(engine, placed, tmp_path / "worker", "fdatasync 4", "KILL")
     code, records, _ = followed(

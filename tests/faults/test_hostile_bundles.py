@@ -1,5 +1,5 @@
-"""Bundles that attack, started as if no syntax-tree gate stood before them: what holds here, the
-kernel and the pipe's protocol hold.
+"""Bundles that attack, started as if there were no syntax-tree gate: all protection here is by the
+kernel and the pipe's protocol.
 
 After each attack the world outside is what it was, the cell is dead or has answered, the error says
 what happened, and the worker's side goes on with the next cell.
@@ -433,8 +433,8 @@ def test_the_process_has_no_rights_at_all(mechanism: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_is_as_safe(world: World, mechanism: str) -> None:
-    """The same attack fails for the user `nobody` with the system's own Python (ours may be in a
-    closed home).
+    """An attack by an ordinary user fails, with the system's own Python (ours may be in a closed
+    home).
     """
     source = (
         f"{HARM}import posix\n{world.constants}\ndef run(input, options):\n"

@@ -258,10 +258,10 @@ EACH = 5
 
 
 def add_at_once(root: Path, directory: Path, patch: str | None = None) -> tuple[set[str], set[str]]:
-    """Processes that add flows at the same moment; every second one is killed at its third.
+    """Run processes that add flows at the same moment; every second one is killed at its third.
 
     Returns:
-        What was acknowledged, and what was begun.
+        The acknowledged names, and the begun ones.
     """
     adder = directory / "adding.py"
     adder.write_text(ADDER)

@@ -20,8 +20,8 @@ YIELDS = "def run(input, options):\n    yield {'null': 1}\n"
 
 
 def test_what_is_assumed_is_what_would_be_tried_first() -> None:
-    """On a machine where bubblewrap works, looking and assuming come to the same; nothing is
-    assumed of Landlock.
+    """On a machine where bubblewrap works, the assumed mechanism is the probed one; Landlock is
+    never assumed.
     """
     assert assume("auto") == assume("bubblewrap") == choose("bubblewrap")
     assert assume("landlock") is None

@@ -42,14 +42,14 @@ def test_a_dated_name_has_its_models_price(name: str) -> None:
 
 
 def test_the_persons_prices_go_first() -> None:
-    """What stands in config.yaml overrides the shipped table."""
+    """Prices in config.yaml override the shipped table."""
     own = {"gpt-5": {"input": 1.0, "output": 2.0}}
     assert price_of("gpt-5-2025-08-07", own) == own["gpt-5"]
 
 
 @pytest.mark.parametrize("model", MODELS.values())
 def test_the_models_that_are_used_unasked_have_a_price(model: str) -> None:
-    """A limit of money holds for whoever just sets a key."""
+    """A limit of money holds for a user who only sets a key."""
     assert price_of(model, {}) is not None
 
 

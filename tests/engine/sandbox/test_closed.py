@@ -229,7 +229,7 @@ print(json.dumps([mechanism.name, *done.stdout.decode().split(), done.stderr.dec
 @pytest.mark.needs("bubblewrap")
 def test_an_ordinary_user_sees_whose_processes_run() -> None:
     """Owners have their names where the mechanism is free to choose; under bubblewrap the others
-    are one `other-user`, never `nobody`.
+    are one `other-user`, never the system's user without rights.
     """
     owner = pwd.getpwuid(Path("/proc/1").stat().st_uid).pw_name
     assert as_user(OWNERS, "auto", uid=65533) == ["landlock", owner, "65533", ""]

@@ -751,7 +751,7 @@ def test_a_copy_has_a_size(tmp_path: Path) -> None:
 
 @pytest.fixture
 def open_place() -> Iterator[Path]:
-    """A directory of the user `nobody`, in a directory that this user can enter (pytest closes its
+    """Return a directory of an ordinary user, in one that this user can enter (pytest closes its
     own).
     """
     with tempfile.TemporaryDirectory() as name:
@@ -762,7 +762,7 @@ def open_place() -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_all_of_this_holds_for_an_ordinary_user(mechanism: str, open_place: Path) -> None:
-    """Bounds hold for a script that the user `nobody` starts, with the system's own Python (the
+    """Bounds hold for a script that an ordinary user starts, with the system's own Python (the
     tests' may be in a closed home).
     """
     interpreter = "/usr/bin/python3"

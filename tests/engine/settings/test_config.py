@@ -132,7 +132,7 @@ def test_a_slip_is_named_with_its_place(store: Store, text: str, words: str) -> 
 
 
 def test_all_slips_are_told_at_once(store: Store) -> None:
-    """A person mends a file once, not once per slip."""
+    """A report has every mistake of the file, so one edit can fix them all."""
     with pytest.raises(UsageError) as caught:
         written(store, "agnet: a\nlimits: {maxRounds: many}\n")
     assert len(str(caught.value).splitlines()) == 2

@@ -65,9 +65,7 @@ def test_an_event_without_a_cell_leaves_the_state() -> None:
 def test_the_code_follows_the_table(
     cell: tuple[State, Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cell that is changed changes what a journal comes to: no state is decided beside the
-    table.
-    """
+    """A change of a cell changes the status of some journal: the table decides every state."""
     flags = product([False, True], repeat=5)
     every = [
         (Facts(paused=a, waiting=b, lacking=c, undecided=d, unsettled=e), locked)

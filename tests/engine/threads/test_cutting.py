@@ -1,4 +1,4 @@
-"""A fork starts where another thread stood after one of its steps."""
+"""Truncation for forks: a fork starts after one of another thread's steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHER = bundle_hash(b"another version")
 
 
 def source() -> Script:
-    """Five steps with everything that may stand between them."""
+    """Return a script of five steps with everything that may be between them."""
     script = Script.begun().output(1, "planner", k=1)
     script.intent(2).attempt(2, 1, because="retry").void(2, "environment", "no key").control(
         "resume"

@@ -137,8 +137,8 @@ def test_the_command_says_where_the_tail_is(
 
 
 def test_a_line_that_was_sealed_is_no_torn_tail(engine: Engine, store: Store) -> None:
-    """A line with a right chain that cannot stand there was written on purpose; `verify` shows it
-    and cuts nothing.
+    """A misplaced line with a right chain was written on purpose; `verify` shows it and cuts
+    nothing.
     """
     script = script_of(granted(store, COUNT), params={"n": 1}).done(1).step(5, outcome=1)
     placed = place_script(store, granted(store, COUNT), script)

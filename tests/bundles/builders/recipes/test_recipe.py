@@ -1,5 +1,5 @@
-"""Recipes of each shape become bundles that keep every fact, and each thing that is wrong in one is
-told with its place.
+"""Recipes of each shape become bundles that keep every fact, and each mistake in one is reported
+with its place.
 """
 
 from __future__ import annotations
