@@ -1,4 +1,4 @@
-"""Plain terms of the field in the text of the code and of the docs, and one meaning for each public
+"""Plain terms of the field in the text of code, tests and docs, and one meaning for each public
 class name.
 """
 
@@ -8,7 +8,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,14 +19,14 @@ TOPS = ("bundles", "engine", "roles", "templates", "cli")
 READ_BY_PEOPLE = (*TOPS, "benchmarks")
 """The outer folders whose texts are checked."""
 WORDS = re.compile(
-    r"\b(?:whoever|(?:no|some|any|every)body|(?:is|are|was|were|be|been|being) told|mend(?:s|ed|ing)?|(?:came|comes?) to"
+    r"\b(?:whoever|(?:no|some|any|every)body|(?:is|are|was|were|be|been|being)\s+told|mend(?:s|ed|ing)?|(?:came|comes?)\s+to"
     r"|stands?(?! (?:in )?for\b)|stood)\b",
     re.IGNORECASE,
 )
 """Words outside the field's terms: name the component or the caller; log, print, send or raise;
 fix; is.
 """
-SUBJECT = re.compile(r"(?:\A|[.:;] +)What (?:is|are|was|were)\b")
+SUBJECT = re.compile(r"(?:\A|[.:;]\s+)What\s+(?:is|are|was|were)\b")
 """A clause as the subject of a sentence: name the thing."""
 NAMES = re.compile(r"(?:said|given|heard|taken)\Z", re.IGNORECASE)
 """Participles that name nothing."""
@@ -88,12 +88,28 @@ def pages() -> dict[str, str]:
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Yield each comment, docstring and message of a module with its line."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+    yield from comments(source)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
+
+
+def remarks(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each comment and docstring of a module with its line, and no string that is data."""
+    yield from comments(source)
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text
+            case _:
+                pass
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each comment of a module with its line."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
 
 
 def names(source: str) -> Iterator[tuple[int, str]]:
@@ -114,27 +130,36 @@ def names(source: str) -> Iterator[tuple[int, str]]:
 
 def violations(source: str, pinned: set[str]) -> list[str]:
     """Return `line: word` for each word outside the house's terms that a module has."""
-    found = [
-        (line + text.count("\n", 0, match.start()), match.group().strip(".:; "))
-        for line, text in texts(source)
-        for pattern in (WORDS, SUBJECT)
-        for match in pattern.finditer(text)
-    ]
+    found = search(texts(source))
     found += [(line, name) for line, name in names(source) if NAMES.match(name)]
     return [f"{line}: {word}" for line, word in sorted(found) if word.lower() not in pinned]
 
 
-def page_violations(text: str) -> list[str]:
-    """Return `line: word` for each word outside the house's terms that a page has, also one across
-    the end of a line.
+def remark_violations(source: str) -> list[str]:
+    """Return `line: word` for each word outside the house's terms in a test's comments and
+    docstrings.
     """
-    one_line = text.replace("\n", " ")
-    found = [
-        (1 + text.count("\n", 0, match.start()), match.group().strip(".:; "))
+    return [f"{line}: {word}" for line, word in sorted(search(remarks(source)))]
+
+
+def page_violations(text: str) -> list[str]:
+    """Return `line: word` for each word outside the house's terms that a page has."""
+    return [f"{line}: {word}" for line, word in sorted(search([(1, text)]))]
+
+
+def search(found: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return each word outside the house's terms with its line, also one across the end of a
+    line.
+
+    Args:
+        found: texts, each with the number of its first line.
+    """
+    return [
+        (line + text.count("\n", 0, match.start()), " ".join(match.group().strip(".:;").split()))
+        for line, text in found
         for pattern in (WORDS, SUBJECT)
-        for match in pattern.finditer(one_line)
+        for match in pattern.finditer(text)
     ]
-    return [f"{line}: {word}" for line, word in sorted(found)]
 
 
 def test_each_module_uses_the_words_of_the_field() -> None:
@@ -143,6 +168,18 @@ def test_each_module_uses_the_words_of_the_field() -> None:
         path: found
         for path, source in modules(READ_BY_PEOPLE).items()
         if (found := violations(source, PINNED.get(path, set())))
+    }
+    assert wrong == {}
+
+
+def test_comments_and_docstrings_of_tests_use_the_words_of_the_field() -> None:
+    """Comments and docstrings of the tests have none of the words on the list; texts that a test
+    checks may quote any.
+    """
+    wrong = {
+        path: found
+        for path, source in modules(("tests",)).items()
+        if (found := remark_violations(source))
     }
     assert wrong == {}
 
@@ -184,6 +221,7 @@ def test_a_public_class_name_exists_once() -> None:
         ("# one\n# mend it", ["2: mend"]),
         ('raise ValueError(f"{1} was told")', ["1: was told"]),
         ('"""One.\n\nTwo stands here."""', ["3: stands"]),
+        ('"""The worker is\n    told."""', ["1: is told"]),
         ('"""The mark that stands for a value."""', []),
         ('"""What is lent."""', ["1: What is"]),
         ("def f(given: int) -> None: ...", ["1: given"]),
@@ -195,6 +233,14 @@ def test_a_public_class_name_exists_once() -> None:
 def test_each_kind_of_text_is_searched(source: str, expected: list[str]) -> None:
     """A word is found in a docstring, a comment, a message and a name, with its line."""
     assert violations(source, set()) == expected
+
+
+def test_data_of_a_test_is_not_searched() -> None:
+    """A word is found in a test's docstring or comment, also inside a function, and not in a string
+    of its data.
+    """
+    source = 'def test() -> None:\n    """Nobody."""\n    said = "It stands."  # mend\n'
+    assert remark_violations(source) == ["2: Nobody", "3: mend"]
 
 
 def test_each_line_of_a_page_is_searched() -> None:
