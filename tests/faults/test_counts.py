@@ -15,7 +15,7 @@ import pytest
 from testbed.bundles import COUNT, MARKED, PLANNED, Placed, place, place_script, script_of
 from testbed.bundles import granted as granted_bundle
 from testbed.fault_checks import drive, drive_message
-from testbed.foreground import worker
+from testbed.foreground import PATIENT_WORKER, worker
 from testbed.steering import finish, marks
 from testbed.straced import calls_of, strace
 from uncaged_bundles.storage.store import Store
@@ -29,10 +29,6 @@ MOST_BYTES = 300
 STEPS = 200
 FOLLOWERS = 20
 THREADS = 16
-PATIENT_MS = 60_000
-"""The wait for a bundle's process. The default depends on how busy the machine is; `benchmarks`
-measures it.
-"""
 
 
 def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
@@ -43,7 +39,7 @@ def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
         engine.store,
         placed.bundle.hash,
         before=strace(log, calls=["fdatasync", "fsync", "sync_file_range", "msync"]),
-        slow_ms=PATIENT_MS,
+        python=PATIENT_WORKER,
     ):
         drive(engine.store, placed)
     calls = calls_of(log)
@@ -71,7 +67,7 @@ def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path:
     ]
     bundle, log = placed[0].bundle.hash, tmp_path / "log"
     traced = strace(log, calls=["fdatasync"], light=True)
-    with worker(engine.store, bundle, before=traced, slow_ms=PATIENT_MS):
+    with worker(engine.store, bundle, before=traced, python=PATIENT_WORKER):
         for started in placed:
             client.request(engine.store, bundle, drive_message(started), start=False)
         for started in placed:

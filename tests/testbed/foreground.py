@@ -19,6 +19,10 @@ from .windows import Window
 
 TESTS = Path(__file__).parent.parent
 WORKER = ("-m", "uncaged_engine.worker")
+PATIENT_WORKER = ("-m", "testbed.patched", "patient-cell", WORKER[1])
+"""A worker whose outcomes wait a minute for the bundle's next effect. The default wait depends on
+how busy the machine is; `benchmarks` measures it.
+"""
 
 
 def at_window(at: Window, module: str, *, count: int = 1, deed: str = "self") -> list[str]:
@@ -39,17 +43,15 @@ def worker(
     *,
     python: Sequence[str] = WORKER,
     before: Sequence[str] = (),
-    slow_ms: int | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run the worker of a bundle and wait until it listens, or has ended.
 
     Args:
         python: the interpreter's arguments in place of the plain worker. before: words in front
-            of the interpreter. slow_ms: as for `CellLimits`.
+            of the interpreter.
     """
     ready, theirs = os.pipe()
     words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]
-    words += [] if slow_ms is None else [str(slow_ms)]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         words, pass_fds=(theirs,), cwd=store.root, env=environment(), stdin=pipe, stdout=pipe

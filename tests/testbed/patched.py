@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from uncaged_bundles.storage import registry, store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_effects import null
 from uncaged_effects.scripting import run
+from uncaged_engine.cells import cell
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.journal import file, lock
@@ -87,6 +89,12 @@ def no_ask() -> None:
         return iter(())
 
     Doubt.names = no_names  # type: ignore[method-assign]
+
+
+def patient_cell() -> None:
+    """Let an outcome wait a minute for the bundle's next effect."""
+    limits = partial(cell.CellLimits, slow_ms=60_000)
+    cell.CellLimits = limits  # type: ignore[assignment, misc]
 
 
 def flush_each_line() -> None:
@@ -175,6 +183,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "scratch-write-EIO": broken_scratch("write", errno.EIO),
     "scratch-write-ENOSPC": broken_scratch("write", errno.ENOSPC),
     "flush-each-line": flush_each_line,
+    "patient-cell": patient_cell,
     "no-registry-lock": no_registry_lock,
     "clock-back": clock_back,
     "bug-in-null": bug_in_null,

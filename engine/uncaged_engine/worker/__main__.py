@@ -1,7 +1,5 @@
-"""`python -m uncaged_engine.worker STORE HASH READY_FD [SLOW_MS]`: become the worker of one bundle,
-or leave at once if there is one.
-
-SLOW_MS replaces the default of `CellLimits.slow_ms`, where flushes are counted.
+"""`python -m uncaged_engine.worker STORE HASH READY_FD`: become the worker of one bundle, or leave
+at once if there is one.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ def main(arguments: list[str]) -> int:
     report = Report(int(arguments[2]))
     try:
         store, bundle = Store.open(Path(arguments[0])), parse_bundle_hash(arguments[1])
-        return work(store, bundle, report, *map(int, arguments[3:]))
+        return work(store, bundle, report)
     except (UncagedError, OSError) as exc:
         if report.is_given:
             raise  # it had listened: a bug
@@ -49,7 +47,7 @@ def main(arguments: list[str]) -> int:
         return 1
 
 
-def work(store: Store, bundle: BundleHash, report: Report, slow_ms: int | None = None) -> int:
+def work(store: Store, bundle: BundleHash, report: Report) -> int:
     """Become the bundle's worker, if there is none, and serve until it is idle."""
     # a shell's background job ignores it, and children would inherit that
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -69,7 +67,7 @@ def work(store: Store, bundle: BundleHash, report: Report, slow_ms: int | None =
     # not at the top: a second worker of the bundle leaves without it
     from ..cells.cell import CellLimits
 
-    limits = CellLimits() if slow_ms is None else CellLimits(slow_ms=slow_ms)
+    limits = CellLimits()
     begun = begin_cell(store, bundle, limits)
     if any(store.lent.glob("*.json")):
         from uncaged_engine.sandbox.ownership import restore_owners  # only after a crash
