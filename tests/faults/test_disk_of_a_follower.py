@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from testbed.bundles import MARKED, PLANNED, Placed, place
 from testbed.fault_checks import check_the_recovery, drive, drive_message
-from testbed.foreground import environment, worker
+from testbed.foreground import PATIENT_WORKER, environment, worker
 from testbed.steering import intent_of, marks
 from testbed.straced import Fault, calls_of, injection, points, strace
 from uncaged_bundles.storage.runtime import VARIABLE
@@ -49,6 +49,7 @@ def run_with(engine: Engine, placed: Placed, log: Path, point: str, fault: Fault
     with worker(
         engine.store,
         placed.bundle.hash,
+        python=PATIENT_WORKER,
         before=strace(log, paths=[placed.path], inject=injection(point, fault)),
     ):
         drive(engine.store, placed)
@@ -215,6 +216,7 @@ def test_every_reader_gets_the_path_and_the_reason(
     with worker(
         engine.store,
         placed.bundle.hash,
+        python=PATIENT_WORKER,
         before=strace(tmp_path / "log", paths=[placed.path], inject=injection(point, fault)),
     ):
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)

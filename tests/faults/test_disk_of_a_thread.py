@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from testbed.bundles import MARKED, Placed, place
 from testbed.fault_checks import Follower, check_the_disk, check_the_recovery, cut_power, drive
-from testbed.foreground import worker
+from testbed.foreground import PATIENT_WORKER, worker
 from testbed.steering import marks
 from testbed.straced import FAULTS, Fault, calls_of, durable_bytes, injection, points, strace
 from uncaged_engine.api import Engine
@@ -37,9 +37,9 @@ def suffer(
     """
     follower = Follower()
     python = (
-        ("-m", "testbed.patched", patch, "uncaged_engine.worker")
+        ("-m", "testbed.patched", f"{patch},patient-cell", "uncaged_engine.worker")
         if patch
-        else ("-m", "uncaged_engine.worker")
+        else PATIENT_WORKER
     )
     with worker(
         engine.store,

@@ -75,7 +75,7 @@ def test_a_model_becomes_schema_with_its_definitions_in_place() -> None:
     """
     frozen: Any = freeze_schema(Plan, "schema")
     assert frozen["properties"]["phases"]["items"] == {
-        "description": "One phase.",
+        "description": "A phase of a plan.",
         "type": "object",
         "properties": {
             "name": {"type": "string", "minLength": 1},
