@@ -21,10 +21,10 @@ from uncaged_bundles.errors import (
     os_problem,
 )
 
-from .coder import code
-from .committer import commit
-from .planner import plan
-from .reviewer import review
+from .roles.coder import code
+from .roles.committer import commit
+from .roles.planner import plan
+from .roles.reviewer import review
 from .task import task_of
 
 ROLE_FUNCTIONS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}

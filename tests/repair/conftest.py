@@ -14,10 +14,10 @@ from types import MappingProxyType
 
 import pytest
 import yaml
-from uncaged_repair.coder import code
-from uncaged_repair.committer import commit
-from uncaged_repair.planner import plan
-from uncaged_repair.reviewer import review
+from uncaged_repair.roles.coder import code
+from uncaged_repair.roles.committer import commit
+from uncaged_repair.roles.planner import plan
+from uncaged_repair.roles.reviewer import review
 from uncaged_repair.task import RepairLimits, Task
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -20,7 +20,7 @@ from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentFailed
 from uncaged_engine.door.effects import Cancel
 from uncaged_repair.agent import ProgressForwarder, RepairAgent
-from uncaged_repair.answers import FIRST_LINE
+from uncaged_repair.roles.answers import FIRST_LINE
 
 
 class Program(Protocol):

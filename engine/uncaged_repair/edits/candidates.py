@@ -7,7 +7,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 
-from ..spans import SourceFile, header_lines
 from .calls import arguments, elements, siblings, unwrappings, wrappings
 from .conditions import exceptions, extensions
 from .edit import SourceEdit
@@ -17,6 +16,7 @@ from .insertions import imports, insertions
 from .names import attributes, neighbours, substitutes, unknown_names, variables
 from .numbers import constants, off_by_one, offsets, slices
 from .operators import arithmetic, assignments, comparisons, logic
+from .spans import SourceFile, header_lines
 from .statements import keywords, moves, removals, results
 
 EXPRESSIONS: tuple[Callable[[EditSite, ast.AST], Iterator[SourceEdit]], ...] = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from ..spans import SourceFile
+from .spans import SourceFile
 
 Nature = Literal["change", "weaken", "delete"]
 TOKEN = re.compile(r"-?\b\d[\w.]*|\w+|[-+*/%&|^<>=!@:]+|[^\s()]")

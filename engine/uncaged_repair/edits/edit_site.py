@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..spans import SourceFile, own_nodes
 from .edit import Nature, SourceEdit
 from .facts import UNKNOWN, Types, ValueFacts, types_of
+from .spans import SourceFile, own_nodes
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 ATOM = (

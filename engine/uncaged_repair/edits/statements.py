@@ -7,9 +7,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..spans import blocks
 from .edit import SourceEdit
 from .edit_site import EditSite, Function
+from .spans import blocks
 
 SIMPLE = (
     ast.Assign

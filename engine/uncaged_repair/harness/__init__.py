@@ -1,0 +1,1 @@
+"""Test runs on sandboxed copies of the repository, and what they measured."""

@@ -1,0 +1,1 @@
+"""Fault localisation: how suspicious each line is, and which failing tests share a cause."""

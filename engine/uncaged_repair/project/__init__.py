@@ -1,0 +1,1 @@
+"""The repository under repair: test command, interpreter, paths. Nothing of it is run here."""

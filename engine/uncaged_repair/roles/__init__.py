@@ -1,0 +1,1 @@
+"""The four roles that the repair plays: planner, coder, reviewer and committer."""

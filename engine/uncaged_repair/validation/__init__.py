@@ -1,0 +1,1 @@
+"""Validation of candidate patches in stages, and the search over them."""
