@@ -118,7 +118,9 @@ class Coder:
             goal = Goal(
                 primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded
             )
-            found = search(harness.all_hosts(), queue, goal, part, self._report)
+            result = search(harness.all_hosts(), queue, goal, part, self._report)
+            found = result.patch
+            self._notes += result.notes
             if found is not None or part.exhausted is not None:
                 break
         self._budget.add(part)

@@ -66,13 +66,23 @@ class Budget:
         self.tried += part.tried
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairResult:
+    """Result of a search. patch: the best one; None if none may be applied. notes: sentences for
+    the report, for instance about an edit that passes but is no repair.
+    """
+
+    patch: PlausiblePatch | None
+    notes: tuple[str, ...] = ()
+
+
 def search(
     hosts: Sequence[RequestRunner],
     queue: Sequence[PatchCandidate],
     goal: Goal,
     budget: Budget,
     progress: ReportProgress,
-) -> PlausiblePatch | None:
+) -> RepairResult:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
     it; else None.
     """
@@ -95,8 +105,8 @@ def search(
             budget.extended(PARTLY_CPU_S),
         )
         third.run(progress)
-        return third.best
-    return first.best
+        return RepairResult(patch=third.best)
+    return RepairResult(patch=first.best)
 
 
 class SearchPass:

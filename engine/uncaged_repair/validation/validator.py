@@ -13,6 +13,7 @@ from ..harness.baseline import Baseline, RequestRunner
 from ..harness.host import RunRequest
 from ..harness.results import GREEN
 from ..localise.ranking import PatchCandidate
+from .alternatives import NO_ALTERNATIVES, Alternatives
 from .change_checks import newly_unused_names
 
 MAX_RELATED = 60
@@ -25,7 +26,8 @@ class PlausiblePatch:
     """Candidate that passes the whole suite. fixed: tests that failed and now pass. complete: these
     include all tests of the goal.
 
-    newly_unused: number of variables that are computed but no longer used.
+    newly_unused: number of variables that are computed but no longer used. alternatives: what else
+    passes.
     """
 
     number: int
@@ -33,6 +35,7 @@ class PlausiblePatch:
     fixed: tuple[str, ...]
     complete: bool
     newly_unused: int
+    alternatives: Alternatives = NO_ALTERNATIVES
 
     @property
     def severity(self) -> int:

@@ -134,7 +134,7 @@ def find(
     paid: Budget | None = None,
     hosts: int = 1,
 ) -> PlausiblePatch | None:
-    return search([world] * hosts, queue, wanted, paid or budget(), ignore)
+    return search([world] * hosts, queue, wanted, paid or budget(), ignore).patch
 
 
 def found_line(found: PlausiblePatch | None) -> str | None:
