@@ -36,12 +36,22 @@ MAX_MESSAGE_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Edits to compare on the calls of the tests: path and new content of each; the tests run under
+    the first. cpu_s: processor time for all replayed calls.
+    """
+
+    edits: Sequence[tuple[str, bytes]]
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """Request for one run of tests.
 
     expected: tests whose failure does not stop the run. files: changed files, path to content.
     cpu_s, wall_s: limits of one test; total_s: of all. only: lines of interest by path, for
-    tracing.
+    tracing. compare: edits to compare instead of changed files.
     """
 
     tests: Sequence[str]
@@ -58,6 +68,7 @@ class RunRequest:
     expected: Sequence[str] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
     only: Mapping[str, Sequence[int]] | None = None
+    compare: Comparison | None = None
 
 
 class HostGone(Exception):
@@ -184,6 +195,12 @@ class Host:
         }
         for name in ("quick", "stop", "suite", "tidy"):
             command[name] = getattr(request, name)
+        if request.compare is not None:
+            edits = request.compare.edits
+            command["compare"] = {
+                "edits": [[path, base64.b64encode(data).decode()] for path, data in edits],
+                "cpu_s": request.compare.cpu_s,
+            }
         if request.cover:
             only = request.only
             paths = self.config.sources if only is None else tuple(only)

@@ -43,12 +43,48 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallOutcome:
+    """Outcome of a replayed call under one edit. digest: of result, changed arguments and output.
+
+    text: the result or the exception, shortened. normal: it returned. direct: the called function
+    itself is edited.
+    """
+
+    digest: str
+    text: str
+    normal: bool
+    direct: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedInput:
+    """Arguments of a replayed call as short text, and the outcome under each edit and, last, of the
+    original code; None if there is none.
+    """
+
+    arguments: str
+    outcomes: tuple[CallOutcome | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedCall:
+    """Call of a *function* in a test, with its unchanged and its perturbed inputs."""
+
+    function: str
+    inputs: tuple[ComparedInput, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """Results of one run. end: finished, late, timeout, died, same, broken."""
+    """Results of one run. end: finished, late, timeout, died, same, broken.
+
+    compared: the calls on which edits were compared.
+    """
 
     results: tuple[TestResult, ...]
     end: str
     cpu_s: float
+    compared: tuple[ComparedCall, ...] = ()
 
     @property
     def outcomes(self) -> dict[str, str]:
@@ -82,6 +118,7 @@ def run_of(messages: Sequence[Message]) -> RunReport:
         ),
         end=str(last.get("end", "died")),
         cpu_s=_number(last.get("cpu_s")),
+        compared=tuple(_compared(message) for message in messages if "compared" in message),
     )
 
 
@@ -127,6 +164,22 @@ def _result(message: Message) -> TestResult:
         ),
         attributes=_attributes(attributes) if isinstance(attributes, dict) else {},
     )
+
+
+def _compared(message: Message) -> ComparedCall:
+    inputs = [
+        ComparedInput(arguments=str(row[0]), outcomes=tuple(map(_outcome, _list(row[1]))))
+        for row in _lists(message.get("inputs"), 2)
+    ]
+    return ComparedCall(function=str(message["compared"]), inputs=tuple(inputs))
+
+
+def _outcome(value: object) -> CallOutcome | None:
+    match value:
+        case [str(digest), str(text), bool(normal), bool(direct)]:
+            return CallOutcome(digest=digest, text=text, normal=normal, direct=direct)
+        case _:
+            return None
 
 
 def _attributes(found: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, frozenset[str]]]:

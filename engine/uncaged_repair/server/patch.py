@@ -43,32 +43,41 @@ class LiveFunctions:
             "patched"; "same": both compile to the same code; "cold": only a fresh import can tell,
             and nothing was changed.
         """
+        verdict, planned = self.plan(path, old, new)
+        for function, code in planned:
+            function.__code__ = code
+        return verdict
+
+    def plan(
+        self, path: str, old: bytes, new: bytes
+    ) -> tuple[str, list[tuple[FunctionType, CodeType]]]:
+        """Return what `patch` would return, and the functions that it would change with their new
+        code.
+        """
         if path not in self._imported:
-            return "patched"  # later imports read the changed file
+            return "patched", []  # later imports read the changed file
         try:
             before, after = (compile(text, path, "exec", dont_inherit=True) for text in (old, new))
         except (SyntaxError, ValueError, RecursionError):
-            return "cold"
+            return "cold", []
         swaps = _swaps(before, after)
         planned: list[tuple[FunctionType, CodeType]] = []
         for was, becomes, outer in swaps:
             key = _key(path, was)
             living = self._functions.get(key, [])
             if key in self._called or (outer and not living):
-                return "cold"
+                return "cold", []
             if any(
                 _body(function.__code__) != _body(was)
                 or function.__code__.co_freevars != becomes.co_freevars
                 for function in living
             ):
-                return "cold"
+                return "cold", []
             planned += [
                 (function, becomes.replace(co_filename=function.__code__.co_filename))
                 for function in living
             ]
-        for function, code in planned:
-            function.__code__ = code
-        return "patched" if swaps else "same"
+        return "patched" if swaps else "same", planned
 
 
 def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .compare import CallComparison
 from .gather import gather
 from .patch import LiveFunctions
 from .runs import ForkedRun, run_each
@@ -78,6 +79,9 @@ class WarmProcess:
         verdicts: list[str] = []
 
         def work(left: list[str], supervisor: Supervisor) -> None:
+            if "compare" in command:
+                CallComparison(functions, command, supervisor).run(items, left)
+                return
             for path, old, new in command["pairs"]:
                 verdict = functions.patch(path, base64.b64decode(old), base64.b64decode(new))
                 if verdict != "patched":
