@@ -27,13 +27,14 @@ class Difference:
 class Alternatives:
     """Summary of the candidates that pass the whole suite, the chosen one included.
 
-    passing: their number. groups: number of different behaviours among them. inputs: number of
-    calls on which they were compared; 0 if they could not be. differences: at most
-    MAX_DIFFERENCES.
+    passing: their number. groups: number of different behaviours among them. agreeing: number of
+    those that behave like the chosen one, itself included. inputs: number of calls on which they
+    were compared; 0 if they could not be. differences: at most MAX_DIFFERENCES.
     """
 
     passing: int = 1
     groups: int = 1
+    agreeing: int = 1
     inputs: int = 0
     differences: tuple[Difference, ...] = ()
 
