@@ -1,0 +1,3 @@
+"""Measurement of the built-in repair: real fixes and mutants of libraries, each repaired by the
+whole command.
+"""
