@@ -4,58 +4,95 @@ from __future__ import annotations
 
 import io
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
+from unittest import SkipTest
 
 from .wire import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, Literal
 
     from .outcome import Supervisor
 
+    Phase = Literal["setup", "call", "teardown"]
+    Result = tuple[str, BaseException | None]
+
 PLAIN = ("-p", "no:cacheprovider", "-p", "no:randomly", "-q", "--capture=no", "--tb=no")
+PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
 NO_TESTS = 5
 """Exit code of pytest if it found no tests."""
-
-_failures: list[BaseException] = []
 
 
 class CollectedTests:
     """Collected tests by their node ids, which are relative to `root`."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, protocol: Protocol) -> None:
         config = session.config
         self.root = str(config.rootpath if hasattr(config, "rootpath") else config.rootdir)
+        self._protocol = protocol
         self._items: dict[str, Any] = {}
         for item in session.items:
             self._items.setdefault(item.nodeid, item)
         self.names = list(self._items)
 
     def run(self, names: list[str], supervisor: Supervisor, quick: bool) -> Iterator[str]:
-        """Run each test and yield its outcome. quick: a single test is neither reported nor torn
-        down, as its process ends anyway.
+        """Run each test and yield its outcome. quick: a single test that fails is neither reported
+        nor torn down, as its process ends anyway.
         """
         chosen = [self._items[name] for name in names]
         for item, following in zip(chosen, [*chosen[1:], None]):  # noqa: B905 - Python 3.8
             supervisor.begin(item.nodeid)
-            marked = any(True for _ in item.iter_markers("xfail"))
-            outcome, error = (
-                _directly(item)
-                if quick and len(chosen) == 1 and not marked
-                else _reported(item, following)
-            )
+            outcome, error = self._protocol.run(item, following, quick and len(chosen) == 1)
             supervisor.done(outcome, error)
             yield outcome
 
 
+class Protocol:
+    """Plugin that runs one test through all hooks and keeps its reports and its exception."""
+
+    def __init__(self) -> None:
+        self._quick = False
+        self._direct: Result | None = None
+        self._reports: list[Any] = []
+        self._errors: list[BaseException] = []
+
+    def run(self, item: Any, following: Any, quick: bool) -> Result:
+        import pytest
+
+        self._quick, self._direct, self._reports, self._errors = quick, None, [], []
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        except pytest.exit.Exception as exc:  # a test that ends the whole run fails
+            return "failed", exc
+        error = self._errors[0] if self._errors else None
+        if self._direct is None:
+            return _outcome(self._reports), error
+        # only a subtest is reported in a quick run
+        failed = self._direct[0] == "passed" and any(report.failed for report in self._reports)
+        return ("failed", error) if failed else self._direct
+
+    def pytest_runtest_protocol(self, item: Any) -> bool | None:
+        """Run a quick test here; pytest runs any other."""
+        if not self._quick:
+            return None
+        self._direct = _directly(item)
+        return True
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.append(report)
+
+    def pytest_exception_interact(self, call: Any) -> None:
+        self._errors.append(call.excinfo.value)
+
+
 class CollectionPlugin:
-    """Plugin that replaces pytest's loop over the tests and keeps the exception of a failing
-    test.
-    """
+    """Plugin that replaces pytest's loop over the tests."""
 
     def __init__(self, loop: Callable[[CollectedTests], None], errors: list[Message]) -> None:
         self._loop, self._errors = loop, errors
+        self.protocol = Protocol()
         self.reached = False
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -64,11 +101,8 @@ class CollectionPlugin:
 
     def pytest_runtestloop(self, session: Any) -> bool:
         self.reached = True
-        self._loop(CollectedTests(session))
+        self._loop(CollectedTests(session, self.protocol))
         return True
-
-    def pytest_exception_interact(self, call: Any) -> None:
-        _failures.append(call.excinfo.value)
 
 
 def with_pytest(
@@ -88,10 +122,11 @@ def with_pytest(
         loop(items)
 
     plugin = CollectionPlugin(after_collection, errors)
+    pytest.hookimpl(tryfirst=True)(Protocol.pytest_runtest_protocol)
     own, output = sys.stderr, io.StringIO()
     sys.stderr = output
     try:
-        code = int(pytest.main([*arguments, *PLAIN], plugins=[plugin]))
+        code = int(pytest.main([*arguments, *PLAIN], plugins=[plugin, plugin.protocol]))
     finally:
         sys.stderr = own
     if not plugin.reached and not errors and code != NO_TESTS:
@@ -112,31 +147,61 @@ def version() -> str | None:
     return str(pytest.__version__)
 
 
-def _directly(item: Any) -> tuple[str, BaseException | None]:
-    """Set the test up and call it."""
+def _directly(item: Any) -> Result:
+    """Run the phases of a test up to the first one that fails. An exception that says enough is not
+    reported: a report formats the traceback, which takes longer than most tests.
+    """
+    import pytest
+    from _pytest.runner import CallInfo
+
+    reraise = (pytest.exit.Exception, KeyboardInterrupt)
+    outcome = "passed"
+    for phase in PHASES:
+        arguments = {"item": item, "nextitem": None} if phase == "teardown" else {"item": item}
+        if phase == "call" and outcome != "passed":
+            continue
+        hook = getattr(item.config.hook, f"pytest_runtest_{phase}")
+        call = CallInfo.from_call(partial(hook, **arguments), when=phase, reraise=reraise)
+        found = _outcome_of_phase(item, call)
+        if found in ("failed", "error"):
+            return found, None if call.excinfo is None else call.excinfo.value
+        outcome = outcome if found == "passed" else found
+    return outcome, None
+
+
+def _outcome_of_phase(item: Any, call: Any) -> str:
+    """Return the outcome that a report of *call* would have."""
     import pytest
 
-    try:
-        item.config.hook.pytest_runtest_setup(item=item)
-        item.config.hook.pytest_runtest_call(item=item)
-    except pytest.skip.Exception:
-        return "skipped", None
-    except (Exception, pytest.fail.Exception, SystemExit) as exc:  # a failed test
-        return "failed", exc
-    return "passed", None
+    # pytest keeps the exceptions of a unittest.TestCase here, and makes them those of its reports
+    kept = item.__dict__.get("_excinfo")
+    if not (kept or call.excinfo) or _reports_are_changed(item):
+        return _outcome([item.ihook.pytest_runtest_makereport(item=item, call=call)])
+    if kept:
+        call.excinfo = kept.pop(0)
+    error = call.excinfo.value
+    if isinstance(error, (pytest.skip.Exception, SkipTest)):
+        return "skipped"
+    if isinstance(error, pytest.xfail.Exception):
+        return "xfailed"
+    return "failed" if call.when == "call" else "error"
 
 
-def _reported(item: Any, following: Any) -> tuple[str, BaseException | None]:
-    """Run the test as pytest does, and take the outcome from its reports."""
-    from _pytest.runner import runtestprotocol
+def _reports_are_changed(item: Any) -> bool:
+    """Return whether a mark or a plugin may give a failing test another outcome."""
+    hooks = item.ihook.pytest_runtest_makereport.get_hookimpls()
+    modules = [getattr(hook.function, "__module__", "") for hook in hooks]
+    changed = any(not module.startswith("_pytest.") for module in modules)
+    return changed or any(True for _ in item.iter_markers("xfail"))
 
-    del _failures[:]
-    reports = runtestprotocol(item, nextitem=following, log=False)
-    if any(report.failed for report in reports):
-        called = any(report.failed and report.when == "call" for report in reports)
-        return ("failed" if called else "error"), (_failures[0] if _failures else None)
-    if any(report.skipped for report in reports):
-        return (
-            "xfailed" if any(hasattr(report, "wasxfail") for report in reports) else "skipped"
-        ), None
-    return "passed", None
+
+def _outcome(reports: list[Any]) -> str:
+    """Return the outcome of a test with these *reports*, which may be those of subtests, too."""
+    failed = [report for report in reports if report.failed]
+    if failed or not reports:
+        return "failed" if any(report.when == "call" for report in failed) else "error"
+    # the report of a subtest has a context
+    skipped = [report for report in reports if report.skipped and not hasattr(report, "context")]
+    if skipped:
+        return "xfailed" if any(hasattr(report, "wasxfail") for report in skipped) else "skipped"
+    return "passed"
