@@ -1,10 +1,12 @@
 """Search over patch candidates: tries them in order on all hosts until one passes everything, then
-some more for a smaller one.
+some more, and compares those that pass.
 
 Rule 1: the failing test runs first, then the tests that run the changed line, then the whole suite
 in a fresh process.
-Rule 2: which candidate wins depends on the order alone, not on which host was quicker.
-Rule 3: an edit that deletes or weakens wins only if no other passed.
+Rule 2: which candidate wins, and where the budget ends, depends on the order alone, not on which
+host was quicker: a result counts when those of all earlier candidates are known.
+Rule 3: an edit that deletes or weakens wins only if no other passed; one that hides the failure
+never does.
 """
 
 from __future__ import annotations
@@ -13,22 +15,33 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..harness.baseline import RequestRunner
 from ..localise.ranking import PatchCandidate
+from .differential import choose
 from .validator import Goal, PatchValidator, PlausiblePatch, Validation
 
 LEAST_CPU_S = 0.2
 PATIENCE = 10.0
 MAX_PARTLY = 40
 PARTLY_CPU_S = 20.0
+MAX_PASSING = 8
+"""Passing candidates that are compared; the search ends with the last of them."""
+MAX_HIDING = 24
+LEAST_EXTRA_S = 5.0
+EXTRA_SHARE = 0.5
+"""Share of the processor time up to the first passing candidate that the search for others may
+use; twice that if the first is severe.
+"""
 ReportProgress = Callable[[int, str], None]
 
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """Limits of a search: processor time, number of candidates, and a time *until* by the clock."""
+    """Limits of a search: processor time, number of candidates, and, against tests that only wait,
+    a time *until* by the clock.
+    """
 
     cpu_s: float
     candidates: int
@@ -44,7 +57,7 @@ class Budget:
             return f"{self.cpu_s:.0f} s of processor time"
         if self.tried >= self.candidates:
             return f"{self.candidates} candidates"
-        return "the time for this answer" if self.clock() >= self.until else None
+        return "the time for this answer (by the clock)" if self.clock() >= self.until else None
 
     def part(self, share: float) -> Budget:
         """Return a new budget with a *share* of what is left."""
@@ -84,29 +97,41 @@ def search(
     progress: ReportProgress,
 ) -> RepairResult:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
-    it; else None.
+    it; else no patch.
     """
     first = SearchPass(hosts, queue, PatchValidator(goal, least_cpu_s=LEAST_CPU_S), budget)
     first.run(progress)
-    if first.best is None and first.slow and budget.exhausted is None:
-        again = [queue[number] for number in sorted(first.slow)]  # perhaps correct, but slow
-        second = SearchPass(
-            hosts, again, PatchValidator(goal, least_cpu_s=LEAST_CPU_S * PATIENCE), budget
-        )
-        second.run(progress)
-        first.plausible += second.plausible
-    if first.best is None and first.part:
+    passes = [first]
+    if not first.acceptable and first.slow and budget.exhausted is None:
+        again = [queue[number] for number in first.slow]  # perhaps correct, but slow
+        patient = PatchValidator(goal, least_cpu_s=LEAST_CPU_S * PATIENCE)
+        passes.append(SearchPass(hosts, again, patient, budget))
+        passes[-1].run(progress)
+    if not any(done.acceptable for done in passes) and first.part:
         # the tests may fail for more than one reason
-        partly = [queue[number] for number in sorted(first.part)[:MAX_PARTLY]]
-        third = SearchPass(
-            hosts,
-            partly,
-            PatchValidator(goal, least_cpu_s=LEAST_CPU_S, partly=True),
-            budget.extended(PARTLY_CPU_S),
-        )
-        third.run(progress)
-        return RepairResult(patch=third.best)
-    return RepairResult(patch=first.best)
+        some = [queue[number] for number in first.part[:MAX_PARTLY]]
+        partly = PatchValidator(goal, least_cpu_s=LEAST_CPU_S, partly=True)
+        passes.append(SearchPass(hosts, some, partly, budget.extended(PARTLY_CPU_S)))
+        passes[-1].run(progress)
+    for done in passes:
+        if done.acceptable:
+            patch, cpu_s = choose(hosts[0], done.validator, done.acceptable)
+            budget.used_cpu_s += cpu_s
+            return RepairResult(patch=patch)
+    hiding = [patch for done in passes for patch in done.plausible]
+    return RepairResult(patch=None, notes=_refusals(hiding))
+
+
+def _refusals(hiding: Sequence[PlausiblePatch]) -> tuple[str, ...]:
+    """Return a note that names the first edit that passed but is no repair."""
+    if not hiding:
+        return ()
+    first = min(hiding, key=lambda patch: patch.key)
+    edit = first.candidate.edit.describe(first.candidate.source)
+    more = f" ({len(hiding) - 1} more like it)" if len(hiding) > 1 else ""
+    return (
+        f"an edit passes the tests, but only hides the failure, and was not made: it {first.judgement.hides}: {edit}{more}",
+    )
 
 
 class SearchPass:
@@ -121,23 +146,25 @@ class SearchPass:
         validator: PatchValidator,
         budget: Budget,
     ) -> None:
-        self._hosts, self._queue, self._validator, self._budget = hosts, queue, validator, budget
+        self._hosts, self._queue, self.validator, self._budget = hosts, queue, validator, budget
         self._next = 0
+        self._counted = 0
         self._cutoff = len(queue)
+        self._last_cpu_s = float("inf")
         self._lock = threading.Lock()
+        self._waiting: dict[int, Validation] = {}
         self.plausible: list[PlausiblePatch] = []
         self.slow: list[int] = []
         self.part: list[int] = []
 
     @property
-    def best(self) -> PlausiblePatch | None:
-        return min(
-            (patch for patch in self.plausible if patch.number < self._cutoff),
-            key=lambda patch: patch.key,
-            default=None,
-        )
+    def acceptable(self) -> list[PlausiblePatch]:
+        """Return the patches that hide nothing."""
+        return [patch for patch in self.plausible if not patch.judgement.hides]
 
     def run(self, progress: ReportProgress) -> None:
+        if self._budget.exhausted is not None:
+            return
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             try:
                 for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
@@ -150,14 +177,20 @@ class SearchPass:
         while True:
             with self._lock:
                 number = self._next
-                if number >= self._cutoff or self._budget.exhausted is not None:
+                if number >= self._cutoff:
                     return
                 self._next += 1
-            validation = self._validator.validate(host, number, self._queue[number])
+            started = time.thread_time()
+            validation = self.validator.validate(host, number, self._queue[number])
+            own_s = time.thread_time() - started
             with self._lock:
-                self._note(number, validation, progress)
+                self._waiting[number] = replace(validation, cpu_s=validation.cpu_s + own_s)
+                while self._counted in self._waiting and self._counted < self._cutoff:
+                    self._count(self._counted, self._waiting.pop(self._counted), progress)
+                    self._counted += 1
 
-    def _note(self, number: int, validation: Validation, progress: ReportProgress) -> None:
+    def _count(self, number: int, validation: Validation, progress: ReportProgress) -> None:
+        """Count a result; those of all earlier candidates are counted."""
         budget = self._budget
         budget.used_cpu_s += validation.cpu_s
         budget.tried += validation.ran
@@ -166,10 +199,23 @@ class SearchPass:
         if validation.part:
             self.part.append(number)
         if validation.patch is not None:
-            self.plausible.append(validation.patch)
-            self._cutoff = min(self._cutoff, number + 1 + lookahead(number, validation.patch))
+            self._add(number, validation.patch)
+        if budget.exhausted is not None or budget.used_cpu_s >= self._last_cpu_s:
+            self._cutoff = min(self._cutoff, number + 1)
         if validation.ran:
             progress(budget.tried, self._queue[number].edit.path)
+
+    def _add(self, number: int, patch: PlausiblePatch) -> None:
+        """Add a patch, and limit the search for further ones."""
+        self.plausible.append(patch)
+        if len(self.acceptable) >= MAX_PASSING or len(self.plausible) >= MAX_HIDING:
+            self._cutoff = number + 1
+        if patch.judgement.hides:
+            return
+        used_s = self._budget.used_cpu_s
+        extra_s = max(LEAST_EXTRA_S, EXTRA_SHARE * used_s) * (2 if patch.severity else 1)
+        self._last_cpu_s = min(self._last_cpu_s, used_s + extra_s)
+        self._cutoff = min(self._cutoff, number + 1 + lookahead(number, patch))
 
 
 def lookahead(number: int, patch: PlausiblePatch) -> int:

@@ -15,10 +15,16 @@ from ..harness.results import GREEN
 from ..localise.ranking import PatchCandidate
 from .alternatives import NO_ALTERNATIVES, Alternatives
 from .change_checks import newly_unused_names
+from .plausibility import PLAUSIBLE, Plausibility, plausibility
 
 MAX_RELATED = 60
 RELATED_S = 4.0
 MAX_UNSTEADY = 2
+WALL_FACTOR = 8
+LEAST_WALL_S = 6.0
+"""Limits by the clock only end tests that wait; others reach their limit of processor time first,
+on a busy machine too.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +32,8 @@ class PlausiblePatch:
     """Candidate that passes the whole suite. fixed: tests that failed and now pass. complete: these
     include all tests of the goal.
 
-    newly_unused: number of variables that are computed but no longer used. alternatives: what else
-    passes.
+    newly_unused: number of variables that are computed but no longer used. judgement: why it may be
+    no repair. alternatives: what else passes.
     """
 
     number: int
@@ -35,14 +41,18 @@ class PlausiblePatch:
     fixed: tuple[str, ...]
     complete: bool
     newly_unused: int
+    judgement: Plausibility = PLAUSIBLE
     alternatives: Alternatives = NO_ALTERNATIVES
 
     @property
     def severity(self) -> int:
-        """Return 0 for an edit that changes, 1 for one that weakens or leaves variables unused, 2
-        for one that deletes.
+        """Return 0 for an edit that changes, 1 for one that weakens, leaves variables unused or is
+        doubtful, 2 for one that deletes, 3 for one that hides the failure.
         """
-        return max(NATURES.index(self.candidate.edit.nature), 1 if self.newly_unused else 0)
+        if self.judgement.hides:
+            return 3
+        doubtful = self.newly_unused or self.judgement.doubt
+        return max(NATURES.index(self.candidate.edit.nature), 1 if doubtful else 0)
 
     @property
     def key(self) -> tuple[bool, int, int, bool, int]:
@@ -93,7 +103,7 @@ class PatchValidator:
             (time_s for name, time_s in self._times_s.items() if name.partition("::")[0] == file),
             default=0.0,
         )
-        self._cpu_s = max(least_cpu_s, 5 * own_s, 4 * slowest)
+        self.cpu_s = max(least_cpu_s, 5 * own_s, 4 * slowest)
         ending = {
             name
             for name, outcome in baseline.outcomes.items()
@@ -108,7 +118,7 @@ class PatchValidator:
             self._all.append(goal.primary)
         must = set(baseline.green) | (set() if partly else set(goal.group)) | {goal.primary}
         self._expected = [name for name in self._all if name not in must]
-        self._suite_s = 60 + 4 * sum(self._times_s.values())
+        self._suite_s = 120 + WALL_FACTOR * sum(self._times_s.values())
 
     def validate(self, host: RequestRunner, number: int, candidate: PatchCandidate) -> Validation:
         """Run the tests that decide about one candidate, until one fails."""
@@ -119,11 +129,11 @@ class PatchValidator:
         ):
             return Validation(cpu_s=0.0, ran=False)
         files = {edit.path: candidate.result}
-        wall_s = 4 * self._cpu_s + 2
+        wall_s = WALL_FACTOR * self.cpu_s + LEAST_WALL_S
         first = host.run(
             RunRequest(
                 tests=[goal.primary],
-                cpu_s=self._cpu_s,
+                cpu_s=self.cpu_s,
                 wall_s=wall_s,
                 total_s=wall_s * 2,
                 quick=True,
@@ -138,13 +148,13 @@ class PatchValidator:
                 slow=any(result.outcome == "timeout" for result in first.results),
             )
         others = [] if self._partly else [name for name in goal.group if name != goal.primary]
-        related = [*others, *self._related(candidate)]
+        related = [*others, *self.related(candidate)]
         wider = host.run(
             RunRequest(
                 tests=related,
-                cpu_s=max(self._cpu_s, 1.0),
-                wall_s=max(wall_s, 10),
-                total_s=60,
+                cpu_s=max(self.cpu_s, 1.0),
+                wall_s=max(wall_s, 20),
+                total_s=240,
                 stop=True,
                 files=files,
             )
@@ -156,7 +166,7 @@ class PatchValidator:
         patch, cost = self._suite(host, number, candidate, files)
         return Validation(cpu_s=cpu_s + cost, ran=True, patch=patch)
 
-    def _related(self, candidate: PatchCandidate) -> list[str]:
+    def related(self, candidate: PatchCandidate) -> list[str]:
         """Return passing tests that run the changed line, the quick ones first, as many as take a
         few seconds.
         """
@@ -179,12 +189,12 @@ class PatchValidator:
         """
         baseline, goal = self.goal.baseline, self.goal
         expected, spent = list(self._expected), 0.0
-        cpu_s = max(self._cpu_s * 2, 2.0, 4 * max(self._times_s.values(), default=0.0))
+        cpu_s = max(self.cpu_s * 2, 2.0, 4 * max(self._times_s.values(), default=0.0))
         for _ in range(1 + MAX_UNSTEADY):
             request = RunRequest(
                 tests=self._all,
                 cpu_s=cpu_s,
-                wall_s=4 * cpu_s + 20,
+                wall_s=WALL_FACTOR * cpu_s + 20,
                 total_s=self._suite_s,
                 warm=False,
                 suite=True,
@@ -229,4 +239,9 @@ class PatchValidator:
             fixed=tuple(fixed),
             complete=set(self.goal.group) <= set(fixed),
             newly_unused=newly_unused_names(data, candidate.edit.apply(data)),
+            judgement=plausibility(
+                candidate.source,
+                candidate.edit,
+                self.goal.baseline.failing[self.goal.primary].frames,
+            ),
         )

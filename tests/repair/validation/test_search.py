@@ -41,6 +41,8 @@ class World:
         self.asked: list[RunRequest] = []
 
     def run(self, request: RunRequest) -> RunReport:
+        if request.compare is not None:  # no call is observed in this world
+            return RunReport(results=(), end="finished", cpu_s=self._cost_s)
         with self._lock:
             self.asked.append(request)
         text = request.files["m.py"].decode()
