@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,13 +17,14 @@ from .kinds import is_kind, kind_of, kinds
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Chosen agent. use: its kind. settings: its own, secrets still as ``secret:NAME``. reason: why
-    it was chosen.
+    it was chosen. options: those of the settings that were given for this thread alone.
     """
 
     name: str
     use: str
     settings: Mapping[str, object]
     reason: str
+    options: Mapping[str, object] = field(default_factory=dict)
 
     def is_same(self, other: Choice | None) -> bool:
         """Return whether it is the same agent; the reason does not count."""
@@ -36,9 +37,18 @@ class Choice:
             "use": self.use,
             "settings": dict(self.settings),
             "reason": self.reason,
+            **({"options": dict(self.options)} if self.options else {}),
         }
         limits = kind_of(self.use).holds(self.settings, rights) if rights.is_narrowed else None
         return fields if limits is None else {**fields, "limits": limits}
+
+
+def with_options(choice: Choice, options: Mapping[str, object], directory: Path) -> Choice:
+    """Return *choice* with settings for one thread, which take precedence over the config's."""
+    if not options:
+        return choice
+    own = with_absolute_paths(options, directory)
+    return replace(choice, settings={**choice.settings, **own}, options={**choice.options, **own})
 
 
 def agent_named(name: str, config: Config, reason: str, directory: Path) -> Choice:

@@ -7,19 +7,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 from uncaged_engine.services.settings import Config, FlowSettings
 
-from .choice import Choice, agent_named
+from .choice import Choice, agent_named, with_options
 from .detection import by_key, detected_agent
 from .kinds import factory_of, kind_of
 
 if TYPE_CHECKING:
     from .program.table import ProgramRow
 
+NOTHING_GIVEN: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 DEFAULT = ""
 """The key of the agent for all roles among those that a person asked for."""
 
@@ -33,6 +35,7 @@ def choose_agents(
     environment: Mapping[str, str],
     directory: Path,
     rights: Rights = ALL_TOOLS,
+    options: Mapping[str, Mapping[str, object]] = NOTHING_GIVEN,
 ) -> dict[str, object]:
     """Return the ``agents`` of a start record: the default, and each role that another agent
     answers for.
@@ -45,13 +48,15 @@ def choose_agents(
         directory: where relative paths in it start.
         rights: what the flow's policy allows its roles; the record says how far each agent can be
             held to it.
+        options: settings for this thread alone, as *asked* is: those of a role go before those of
+            all roles.
     Raises:
         NotFoundError: no such agent, or a role that the flow does not have.
         UsageError: settings that the agent does not understand.
         EnvironmentLacks: no agent is chosen, and the built-in one does not play these roles.
     """
     names = tuple(roles)
-    expect_roles(flow, names, asked)
+    expect_roles(flow, names, {*asked, *options})
     configured = {
         role: configured_name(config, flow=flow, role=role, asked=asked) for role in names
     }
@@ -60,17 +65,29 @@ def choose_agents(
     default = agent_named(general, config, reason, directory) if general is not None else None
     if default is None and unnamed:
         default = detected_agent(config, environment)
+    if default is None and DEFAULT in options:
+        raise UsageError(
+            "--agent-option KEY=VALUE is for the agent of all roles, and each role has one of its own; use ROLE.KEY=VALUE"
+        )
+    plain, general_options = default, options.get(DEFAULT, {})
+    if default is not None:
+        default = with_options(default, general_options, directory)
     chosen = {
         role: agent_named(name, config, reason, directory)
         for role, (name, reason) in configured.items()
         if name is not None
     }
+    for role in names:
+        choice = chosen.get(role, plain)
+        if choice is not None and (role in chosen or role in options):
+            own = {**(general_options if choice.is_same(plain) else {}), **options.get(role, {})}
+            chosen[role] = with_options(choice, own, directory)
     others = {role: choice for role, choice in chosen.items() if not choice.is_same(default)}
     if default is not None:
         expect_plays(flow, default.use, unnamed)
     answering = default if len(others) < len(names) else None
     # settings that a person gave are checked, even if no role uses them
-    checked = default if DEFAULT in asked else answering
+    checked = default if DEFAULT in {*asked, *options} else answering
     for choice in (*((checked,) if checked is not None else ()), *others.values()):
         factory_of(choice.use)(choice.settings)  # raises now instead of in the thread
     if not names:

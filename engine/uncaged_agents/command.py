@@ -15,6 +15,7 @@ from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 
 from .process_agent import (
+    SHARED_KEYS,
     ProcessAgent,
     agent_failure,
     directory_of,
@@ -31,9 +32,10 @@ class CommandAgent(ProcessAgent):
     """Settings: argv (list), and those of all programs."""
 
     name = "command"
+    keys = ("argv", *SHARED_KEYS)
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        super().__init__(settings, "argv")
+        super().__init__(settings)
         self._argv = check.texts(settings, "argv", kind=self.name)
 
     @classmethod

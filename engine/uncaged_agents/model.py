@@ -46,9 +46,10 @@ class ModelAgent(AgentKind):
 
     wire: models.Wire
     needs = "a key"
+    keys = (*models.KEYS, "maxTurns", "timeoutSeconds")
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        check.known(settings, *models.KEYS, "maxTurns", "timeoutSeconds", kind=self.wire)
+        check.known(settings, *self.keys, kind=self.wire)
         self._settings = settings
         self._max_turns = models.count(settings, "maxTurns", MAX_TURNS, kind=self.wire) or MAX_TURNS
         self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=self.wire)

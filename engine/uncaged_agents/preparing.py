@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.storage.store import Store
@@ -17,18 +17,26 @@ from uncaged_engine.services.journal import COMMIT
 
 
 class RolePreparation(Preparation):
-    """Start record fields ``agents`` and ``workspace``; for an imported thread also
+    """Start record fields ``agents``, ``workspace`` and ``attended``; for an imported thread also
     ``snapshot``.
     """
 
     def prepare(self, thread: NewThread) -> Mapping[str, Any]:
         agents, workspace = bind_agents(thread), _inspect_workspace(thread)
-        return {"agents": agents, **({} if workspace is None else {"workspace": workspace})}
+        return {
+            "agents": agents,
+            **({} if workspace is None else {"workspace": workspace}),
+            **({"attended": True} if thread.options.attended else {}),
+        }
 
     def prepare_fork(self, thread: NewThread, source: Mapping[str, Any]) -> Mapping[str, Any]:
         fields: dict[str, Any] = {}
         if thread.options.agents or lacks_agent(source.get("agents"), thread.bundle):
             fields["agents"] = bind_agents(thread)
+        elif thread.options.agent_settings:
+            fields["agents"] = add_settings(thread, source["agents"])
+        if thread.options.attended or "attended" in source:
+            fields["attended"] = thread.options.attended
         if "workspace" in source:
             from .workspace import forked
 
@@ -112,11 +120,13 @@ def bind_agents(thread: NewThread) -> dict[str, object]:
     """
     descriptor, options, name = thread.bundle.descriptor, thread.options, thread.flow
     if not descriptor.asked_roles and not any(options.agents):
+        if options.agent_settings:
+            raise UsageError(f"--agent-option: {name!r} asks no agent")
         return {}
     own = next(
         (
             role
-            for role in options.agents
+            for role in (*options.agents, *options.agent_settings)
             if role in descriptor.roles and role not in descriptor.asked_roles
         ),
         None,
@@ -132,10 +142,45 @@ def bind_agents(thread: NewThread) -> dict[str, object]:
         flow=name,
         roles=descriptor.asked_roles,
         asked=options.agents,
+        options=options.agent_settings,
         environment=options.environment,
         directory=options.directory,
         rights=Rights.of(descriptor.policy.limits.get("role", {})),
     )
+
+
+def add_settings(thread: NewThread, recorded: Mapping[str, Any]) -> dict[str, object]:
+    """Return the agents that the source of a fork recorded, with the settings for this thread.
+
+    Raises:
+        NotFoundError: the flow has no such role. UsageError: the agent has no such setting.
+    """
+    from .choice import Choice, with_options
+    from .choose import DEFAULT, expect_roles
+    from .kinds import factory_of
+
+    options = thread.options
+    roles = dict(recorded.get("roles", {}))
+    default = recorded.get("default")
+    expect_roles(thread.flow, thread.bundle.descriptor.asked_roles, options.agent_settings)
+
+    def added(agent: Mapping[str, Any] | None, settings: Mapping[str, object]) -> dict[str, object]:
+        if agent is None:
+            raise UsageError(
+                "--agent-option KEY=VALUE is for the agent of all roles, and each role has one of its own; use ROLE.KEY=VALUE"
+            )
+        limits = {"limits": agent["limits"]} if "limits" in agent else {}
+        known = {key: value for key, value in agent.items() if key != "limits"}
+        choice = with_options(Choice(**known), settings, options.directory)
+        factory_of(choice.use)(choice.settings)
+        return {**choice.recorded(), **limits}
+
+    if DEFAULT in options.agent_settings:
+        default = added(default, options.agent_settings[DEFAULT])
+    for role, settings in options.agent_settings.items():
+        if role != DEFAULT:
+            roles[role] = added(roles.get(role, default), settings)
+    return {**({"default": default} if default else {}), "roles": roles}
 
 
 def lacks_agent(agents: object, bundle: Bundle) -> bool:

@@ -28,9 +28,9 @@ class ProcessAgent(AgentKind):
     name: ClassVar[str]
     about = ""
 
-    def __init__(self, settings: Mapping[str, object], *keys: str) -> None:
-        """Check the settings. keys: the kind's own."""
-        check.known(settings, *keys, *SHARED_KEYS, kind=self.name)
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        """Check the settings against the kind's `keys`."""
+        check.known(settings, *self.keys, kind=self.name)
         self._env = check.variables(settings, "env", kind=self.name)
         self._timeout_s = check.seconds(settings, "timeoutSeconds", float("inf"), kind=self.name)
         self._grace_s = check.seconds(settings, "graceSeconds", 5.0, kind=self.name)

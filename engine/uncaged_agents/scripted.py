@@ -37,9 +37,10 @@ class ScriptedAgent(AgentKind):
 
     name = KIND
     about = ""
+    keys = ("file",)
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        check.known(settings, "file", kind=KIND)
+        check.known(settings, *self.keys, kind=KIND)
         self._path = Path(check.text(settings, "file", kind=KIND))
 
     @classmethod

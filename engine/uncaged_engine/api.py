@@ -284,7 +284,7 @@ class Engine:
         bundle = granted_bundle(self.store, self.registry, bundle_hash)
         if chosen.binds and not found.unbound:
             raise UsageError(
-                f"thread {thread} is bound already: agents, workspace and test command are changed by a fork, not by `resume`"
+                f"thread {thread} is bound already: agents, their options, workspace and test command are changed by a fork, not `resume`"
             )
         if found.unbound:
             binding = self._bind((bundle_hash, thread, path), bundle, thread, chosen, accept)

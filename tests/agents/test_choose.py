@@ -239,3 +239,55 @@ def test_a_start_record_names_no_agent_that_is_never_asked() -> None:
             environment={},
             directory=Path("/here"),
         )
+
+
+def test_options_of_a_thread_go_before_the_settings_of_the_config() -> None:
+    """The options of a role go to that role's agent alone; the record keeps them apart, since the
+    config's settings are read again when the thread continues.
+    """
+    config = Config(
+        agents={
+            "mine": AgentSettings(use="repair", settings={"testSeconds": 3, "suiteSeconds": 9})
+        },
+        agent="mine",
+    )
+    said = cast(
+        "dict[str, Any]",
+        choose_agents(
+            config,
+            flow="fix",
+            roles=["coder", "reviewer"],
+            asked={},
+            environment={},
+            directory=Path("/here"),
+            options={"": {"suiteSeconds": 60}, "coder": {"budgetSeconds": 5}},
+        ),
+    )
+    assert said["default"]["settings"] == {"testSeconds": 3, "suiteSeconds": 60}
+    assert said["default"]["options"] == {"suiteSeconds": 60}
+    assert list(said["roles"]) == ["coder"]
+    coder = said["roles"]["coder"]
+    assert coder["settings"] == {"testSeconds": 3, "suiteSeconds": 60, "budgetSeconds": 5}
+    assert coder["options"] == {"suiteSeconds": 60, "budgetSeconds": 5}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"": {"budget": 1}}, "no setting 'budget'; did you mean 'budgetSeconds'. known: budgetS"),
+        ({"coder": {"zzz": 1}}, "no setting 'zzz'; known: budgetSeconds, maxCandidates"),
+        ({"": {"suiteSeconds": "long"}}, "needs suiteSeconds in seconds above 0"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_the_thread(
+    options: dict[str, dict[str, object]], words: str
+) -> None:
+    """The message has the keys of the agent's kind."""
+    with pytest.raises(UsageError, match=words):
+        bound(Config(agents=AGENTS, agent="repair"), options=options)
+
+
+def test_an_option_for_an_unknown_role_is_refused() -> None:
+    """The roles of the flow are named."""
+    with pytest.raises(NotFoundError, match="no role 'codr'"):
+        bound(Config(agents=AGENTS, agent="repair"), options={"codr": {"budgetSeconds": 1}})

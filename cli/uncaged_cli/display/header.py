@@ -47,6 +47,9 @@ def _describe_agent(agent: object) -> str:
     if not isinstance(agent, Mapping):
         return str(agent)
     why = [str(agent[key]) for key in ("reason", "limits") if agent.get(key)]
+    options = agent.get("options")
+    if isinstance(options, Mapping):
+        why += [f"{key}={value}" for key, value in options.items()]
     name = " ".join([str(agent.get("name")), *_program_or_file(agent)])
     return f"{name} ({'; '.join(why)})" if why else name
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
@@ -91,6 +92,31 @@ def complete_agents(
         if equals
         else [*agents, *(f"{name}=" for name in _roles(context))]
     )
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def complete_agent_settings(
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Complete ``KEY=`` for the agent of all roles, and ``ROLE.KEY=`` for that of a role."""
+    from uncaged_agents.choice import agent_named
+    from uncaged_agents.kinds import kind_of
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.settings.loading import load
+
+    from .options import parse_agents
+
+    role, dot, _ = incomplete.rpartition(".")
+    try:
+        config = load(Store.open())
+        named = parse_agents(context.params.get("agents") or ())
+        name = named.get(role) or named.get("") or config.agent or "repair"
+        keys = kind_of(agent_named(name, config, "", Path.cwd()).use).keys
+    except (UncagedError, OSError):
+        return []
+    words = [f"{role}{dot}{key}=" for key in keys]
+    if not dot:
+        words += [f"{name}." for name in _roles(context)]
     return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 

@@ -74,6 +74,11 @@ def confirmed(what: str, *, yes: bool) -> None:
         raise RefusedError(f"{what}: the answer was no; nothing was changed")
 
 
+def is_attended(*, detach: bool, as_json: bool) -> bool:
+    """Return whether a person follows the thread on a terminal and can be asked."""
+    return not (detach or as_json) and is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
 def ask_once(engine: Engine, flow: str, roles: Iterable[str], bindings: Mapping[str, str]) -> None:
     """Ask, on a terminal only, whether a coding program on PATH may answer for roles without an
     agent.

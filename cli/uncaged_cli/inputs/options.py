@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 from uncaged_bundles.errors import UsageError
 
 from ..display.durations import parse_age
-from .completion import complete_agents, complete_flows, complete_threads
+from .completion import complete_agent_settings, complete_agents, complete_flows, complete_threads
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -105,6 +106,14 @@ agent_option = click.option(
     shell_complete=complete_agents,
     help="The agent of all roles, or of one role. May be repeated.",
 )
+agent_settings_option = click.option(
+    "--agent-option",
+    "agent_settings",
+    multiple=True,
+    metavar="[ROLE.]KEY=VALUE",
+    shell_complete=complete_agent_settings,
+    help="A setting of the agent of all roles, or of one role, for this thread. May be repeated.",
+)
 
 
 WORKSPACE_OPTIONS = (
@@ -153,6 +162,29 @@ def limit_options(command: Decorated) -> Decorated:
     ):
         command = option(command)
     return command
+
+
+def parse_agent_settings(values: Iterable[str]) -> dict[str, dict[str, object]]:
+    """Return the settings of each role's agent; those for all roles are under the empty role."""
+    settings: dict[str, dict[str, object]] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        role, _, key = name.strip().rpartition(".")
+        if not equals or not key or "." in role or name.strip().startswith("."):
+            raise UsageError(f"--agent-option {value!r} is neither KEY=VALUE nor ROLE.KEY=VALUE")
+        known = settings.setdefault(role, {})
+        if key in known:
+            raise UsageError(f"--agent-option gives {name.strip()!r} twice")
+        known[key] = parse_setting(text)
+    return settings
+
+
+def parse_setting(text: str) -> object:
+    """Return the value of a setting: JSON such as ``60`` or ``["a", "b"]``, else the text."""
+    try:
+        return json.loads(text, parse_constant=lambda _: text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def parse_agents(values: Iterable[str]) -> dict[str, str]:

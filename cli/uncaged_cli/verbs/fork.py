@@ -10,12 +10,14 @@ from uncaged_bundles.errors import UsageError
 
 from ..display.started import follow_or_print
 from ..inputs.completion import complete_roles, complete_versions
-from ..inputs.consent import binding_asker
+from ..inputs.consent import binding_asker, is_attended
 from ..inputs.options import (
     agent_option,
+    agent_settings_option,
     detach_option,
     json_option,
     limit_options,
+    parse_agent_settings,
     parse_agents,
     thread_argument,
     verbose_option,
@@ -50,6 +52,7 @@ from ..runtime import open_engine
 )
 @limit_options
 @agent_option
+@agent_settings_option
 @workspace_options
 @click.option(
     "--accept",
@@ -68,6 +71,7 @@ def command(
     on: str | None,
     instead: Path | None,
     agents: tuple[str, ...],
+    agent_settings: tuple[str, ...],
     accept: bool,
     verbose: bool,
     detach: bool,
@@ -99,7 +103,12 @@ def command(
         cut=Cut(at=at, role=from_role, last=last),
         on=on,
         instead=None if instead is None else Replacement(read_json(instead)),
-        options=RunOptions(**options, agents=parse_agents(agents)),
+        options=RunOptions(
+            **options,
+            agents=parse_agents(agents),
+            agent_settings=parse_agent_settings(agent_settings),
+            attended=is_attended(detach=detach, as_json=as_json),
+        ),
         accept=binding_asker(thread, accept=accept),
     )
     return follow_or_print(engine, thread_id, detach=detach, as_json=as_json, verbose=verbose)

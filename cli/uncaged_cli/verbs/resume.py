@@ -11,12 +11,14 @@ from ..display import json_output
 from ..display.output import Styled, note, result
 from ..display.started import follow_or_print
 from ..inputs.completion import complete_threads
-from ..inputs.consent import binding_asker
+from ..inputs.consent import binding_asker, is_attended
 from ..inputs.options import (
     agent_option,
+    agent_settings_option,
     detach_option,
     json_option,
     limit_options,
+    parse_agent_settings,
     parse_agents,
     verbose_option,
     workspace_options,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--note", "remark", metavar="TEXT", help="A note for the next agent.")
 @agent_option
+@agent_settings_option
 @workspace_options
 @click.option(
     "--accept",
@@ -58,6 +61,7 @@ def command(
     skip: bool,
     remark: str | None,
     agents: tuple[str, ...],
+    agent_settings: tuple[str, ...],
     accept: bool,
     verbose: bool,
     detach: bool,
@@ -87,7 +91,12 @@ def command(
         redo=redo,
         skip=skip,
         note=remark,
-        options=RunOptions(**options, agents=parse_agents(agents)),
+        options=RunOptions(
+            **options,
+            agents=parse_agents(agents),
+            agent_settings=parse_agent_settings(agent_settings),
+            attended=is_attended(detach=detach, as_json=as_json),
+        ),
         accept=binding_asker(thread_id, accept=accept),
     )
     return follow_or_print(

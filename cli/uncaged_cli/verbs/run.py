@@ -12,13 +12,15 @@ from uncaged_bundles.errors import UsageError
 from ..display import json_output
 from ..display.output import is_terminal, note, result
 from ..display.started import follow_or_print
-from ..inputs.consent import ask_once
+from ..inputs.consent import ask_once, is_attended
 from ..inputs.options import (
     agent_option,
+    agent_settings_option,
     detach_option,
     flow_argument,
     json_option,
     limit_options,
+    parse_agent_settings,
     parse_agents,
     verbose_option,
     workspace_options,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 )
 @limit_options
 @agent_option
+@agent_settings_option
 @workspace_options
 @click.option(
     "--estimate",
@@ -74,6 +77,7 @@ def command(
     pairs: tuple[str, ...],
     params_file: Path | None,
     agents: tuple[str, ...],
+    agent_settings: tuple[str, ...],
     only_estimate: bool,
     help_flow: bool,
     verbose: bool,
@@ -89,6 +93,7 @@ def command(
     Examples:
       uncaged-workflow run solve-issue --prompt "the second page repeats a row" --workspace shop
       uncaged-workflow run solve-issue --prompt - --agent claude --agent reviewer=person < ISSUE.md
+      uncaged-workflow run solve-issue --prompt - --agent-option budgetSeconds=300 < ISSUE.md
       uncaged-workflow run list-files --param path=/etc --param "filter=*.conf"
     """
     from uncaged_engine.api import RunOptions
@@ -106,7 +111,12 @@ def command(
         flow,
         prompt=read_prompt() if prompt == "-" else prompt,
         params=gather(params_file, pairs, descriptor.parameters),
-        options=RunOptions(agents=bindings, **options),
+        options=RunOptions(
+            agents=bindings,
+            agent_settings=parse_agent_settings(agent_settings),
+            attended=is_attended(detach=detach, as_json=as_json),
+            **options,
+        ),
         launching=launching,
     )
     fields = {"hash": bundle.hash}

@@ -21,6 +21,7 @@ from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import Child, kill_leftovers, start_recorded
 
 from ..process_agent import (
+    SHARED_KEYS,
     ProcessAgent,
     directory_of,
     find_program,
@@ -51,9 +52,10 @@ class AcpAgent(ProcessAgent):
     """
 
     name = "acp"
+    keys = ("row", "argv", "arguments", "startSeconds", *SHARED_KEYS)
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        super().__init__(settings, "row", "argv", "arguments", "startSeconds")
+        super().__init__(settings)
         if ("row" in settings) == ("argv" in settings):
             raise UsageError(
                 f"an agent that uses {self.name!r} needs one of row (a name of the table) and argv (a list of texts)"

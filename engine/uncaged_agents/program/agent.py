@@ -23,7 +23,14 @@ from uncaged_engine.services.processes import (
     run_program,
 )
 
-from ..process_agent import ProcessAgent, agent_failure, directory_of, optional_texts, tail
+from ..process_agent import (
+    SHARED_KEYS,
+    ProcessAgent,
+    agent_failure,
+    directory_of,
+    optional_texts,
+    tail,
+)
 from .arguments import argument_of, rights_of, schema_arguments
 from .output_parser import MAX_VALUE_CHARACTERS, OutputLimitExceeded, OutputReader, OutputValues
 from .table import ProgramRow, row_for, title_in
@@ -40,9 +47,10 @@ class ProgramAgent(ProcessAgent):
     """
 
     name = "program"
+    keys = ("row", "arguments", "rights", *SHARED_KEYS)
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        super().__init__(settings, "row", "arguments", "rights")
+        super().__init__(settings)
         self._row = row_for(settings, self.name)
         self._more = optional_texts(settings, "arguments", self.name) or ()
         self._rights = optional_texts(settings, "rights", self.name)

@@ -53,7 +53,8 @@ def binding_of(role: str, context: EffectContext) -> AgentBinding:
     settings = cast("Mapping[str, object]", bound.get("settings", NOTHING))
     configured = context.config.agents.get(name)
     if configured is not None and configured.use == use:
-        settings = configured_settings(name, context.config, context.store.root)
+        options = cast("Mapping[str, object]", bound.get("options", NOTHING))
+        settings = {**configured_settings(name, context.config, context.store.root), **options}
     settings = with_key(use, settings)
     resolved, known = secrets.resolve(settings, context.config, context.environment)
     return AgentBinding(

@@ -123,6 +123,7 @@ def agent_request(
         redact=lambda value: secrets.redact(value, binding.known),
         sandbox=context.config.sandbox,
         reply=context.answer,
+        attended=context.start.get("attended") is True,
         writable=workspace_level(context.bundle) == "write",
         rights=rights,
         flows=flows_of(context, rights.flows) if rights.flows else None,

@@ -85,8 +85,9 @@ class AgentRequest:
     to.
     flows: those that the role may use as tools, ready to be called. extract: the configured
     extractor as a tool.
-    reply: a person's answer after this agent raised ``AgentWaits``; None without one. remark:
-    writes a line to the thread's debug log.
+    reply: a person's answer after this agent raised ``AgentWaits``; None without one. attended: a
+    person started the thread on a terminal, and can be asked. remark: writes a line to the
+    thread's debug log.
     redact: removes the secrets in config from JSON; all that an agent keeps on disk goes through
     it.
     """
@@ -113,6 +114,7 @@ class AgentRequest:
     progress: Callable[[Mapping[str, object]], None]
     sandbox: str = "auto"
     reply: object = None
+    attended: bool = False
     writable: bool = True
     rights: Rights = ALL_TOOLS
     flows: RoleFlows | None = None
@@ -174,12 +176,13 @@ class AgentKind:
     about: one line for `uncaged-workflow agents`; empty for a kind that needs settings, which is
     not listed by its bare name.
     needs: what that line names as a condition, such as "a key". plays: the roles that it answers
-    for; None for all.
+    for; None for all. keys: names of its settings.
     """
 
     about: ClassVar[str] = "of another distribution"
     needs: ClassVar[str] = ""
     plays: ClassVar[tuple[str, ...] | None] = None
+    keys: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def holds(cls, settings: Mapping[str, object], rights: Rights) -> str | None:

@@ -30,7 +30,8 @@ class RunOptions:
     None binds nothing.
     max_journal_bytes: of the journal and the blobs it names. bundle_seconds: for one computation of
     the bundle; None takes the config's.
-    agents: agent name by role, "" for the default one.
+    agents: agent name by role, "" for the default one. agent_settings: settings of these agents for
+    this thread alone, by role and key. attended: a person follows the thread on a terminal.
     workspace: the repository directory (None: *directory*). links: ignored directories to link into
     the worktree.
     directory, environment: the caller's, for child processes; never written to disk.
@@ -44,6 +45,8 @@ class RunOptions:
     max_journal_bytes: int | None = None
     bundle_seconds: float | None = None
     agents: Mapping[str, str] = field(default_factory=dict)
+    agent_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    attended: bool = False
     workspace: Path | None = None
     include_changes: bool = False
     links: tuple[str, ...] = ()
@@ -64,7 +67,7 @@ class RunOptions:
     @property
     def binds(self) -> bool:
         """Whether the caller chose agents or a workspace."""
-        return bool(self.agents) or self.binds_workspace
+        return bool(self.agents) or bool(self.agent_settings) or self.binds_workspace
 
     def limits(self) -> dict[str, float]:
         """Return the limits that are set, by their names in a journal."""

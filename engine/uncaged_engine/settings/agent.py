@@ -13,7 +13,8 @@ def known(settings: Mapping[str, object], *keys: str, kind: str) -> None:
     for key in settings:
         if key not in keys:
             near = get_close_matches(key, keys, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(keys)}"
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint += f"known: {', '.join(keys) or 'none'}"
             raise UsageError(f"an agent that uses {kind!r} has no setting {key!r}; {hint}")
 
 

@@ -92,7 +92,8 @@ def forget(
 def _preparations(thread: NewThread) -> Iterator[Preparation]:
     named = thread.bundle.descriptor.policy.limits
     # agents that a person named are checked even where the policy lets the bundle ask none
-    return _of_kinds([*named, *({"role"} - named.keys() if any(thread.options.agents) else ())])
+    asked = any(thread.options.agents) or bool(thread.options.agent_settings)
+    return _of_kinds([*named, *({"role"} - named.keys() if asked else ())])
 
 
 def _preparations_of_fork(thread: NewThread, *, other_version: bool) -> Iterator[Preparation]:

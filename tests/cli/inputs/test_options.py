@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from uncaged_bundles.errors import UsageError
-from uncaged_cli.inputs.options import parse_agents
+from uncaged_cli.inputs.options import parse_agent_settings, parse_agents
 
 
 def test_agents_are_bound_by_role_and_by_default() -> None:
@@ -29,3 +29,27 @@ def test_a_binding_that_says_nothing_or_twice_is_refused(values: list[str]) -> N
     """An option that would be ignored is an error."""
     with pytest.raises(UsageError, match="--agent"):
         parse_agents(values)
+
+
+def test_agent_options_are_settings_by_role() -> None:
+    """A value is JSON, else text; a key without a role is for the agent of all roles."""
+    options = [
+        "budgetSeconds=60",
+        "coder.testCommand=pytest -k a=b",
+        'reviewer.arguments=["-q"]',
+        "coder.big=NaN",
+    ]
+    assert parse_agent_settings(options) == {
+        "": {"budgetSeconds": 60},
+        "coder": {"testCommand": "pytest -k a=b", "big": "NaN"},
+        "reviewer": {"arguments": ["-q"]},
+    }
+
+
+@pytest.mark.parametrize(
+    "values", [["budgetSeconds"], ["=3"], [".a=3"], ["coder.=3"], ["a.b.c=1"], ["a=1", "a=2"]]
+)
+def test_an_agent_option_without_a_key_or_given_twice_is_refused(values: list[str]) -> None:
+    """The message names the option."""
+    with pytest.raises(UsageError, match="--agent-option"):
+        parse_agent_settings(values)
