@@ -25,7 +25,7 @@ from .roles.coder import code
 from .roles.committer import commit
 from .roles.planner import plan
 from .roles.reviewer import review
-from .task import task_of
+from .task import PersonNeeded, task_of
 
 ROLE_FUNCTIONS = {"planner": plan, "coder": code, "reviewer": review, "committer": commit}
 PROGRESS_EVERY_S = 0.25
@@ -53,8 +53,8 @@ class Reporter:
 
 
 def main() -> None:
-    """Play one role and print the outcome: "text", "lacks" (a person can fix the environment and
-    resume) or "failed".
+    """Play one role and print the outcome: "text", "question" (for a person), "lacks" (a person can
+    fix the environment and resume) or "failed".
     """
     parent = os.getppid()
     signal.signal(signal.SIGTERM, _stop)
@@ -64,7 +64,9 @@ def main() -> None:
             raise SystemExit(143)
     task = task_of(json.loads(sys.stdin.buffer.readline()))
     try:
-        result = {"text": ROLE_FUNCTIONS[task.role](task, Reporter())}
+        result: dict[str, object] = {"text": ROLE_FUNCTIONS[task.role](task, Reporter())}
+    except PersonNeeded as exc:
+        result = {"question": str(exc), "choices": exc.choices}
     except (EnvironmentLacks, SandboxUnavailable, UsageError) as exc:
         result = {"lacks": str(exc)}
     except (StorageError, OSError) as exc:

@@ -14,12 +14,13 @@ from uncaged_engine.door.agents import (
     AgentFailed,
     AgentKind,
     AgentRequest,
+    AgentWaits,
     remark_stderr,
 )
 from uncaged_engine.services import agent_settings as check
 from uncaged_engine.services.processes import MAX_STDERR_BYTES, Finished, run_program
 
-from .task import KIND, ROLES, Task, limits_of
+from .task import KEYS, KIND, ROLES, Task, limits_of
 
 GRACE_S = 10.0
 MAX_ANSWER_BYTES = 4 << 20
@@ -36,6 +37,7 @@ class RepairAgent(AgentKind):
     name = KIND
     about = "no model; searches small edits until the repository's own failing test passes"
     plays = ROLES
+    keys = KEYS
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._limits = limits_of(settings)
@@ -85,6 +87,8 @@ class RepairAgent(AgentKind):
             sandbox=request.sandbox,
             limits=self._limits,
             wall_s=request.timeout_s,
+            attended=request.attended,
+            reply=request.reply,
         )
         finished = run_program(
             [sys.executable, "-P", "-B", "-m", "uncaged_repair"],
@@ -142,6 +146,8 @@ def _text_of(finished: Finished, timeout_s: float) -> str:
         result = None
     if isinstance(result, dict) and isinstance(result.get("text"), str):
         return str(result["text"])
+    if isinstance(result, dict) and isinstance(result.get("question"), str):
+        raise AgentWaits({"question": result["question"], "schema": {"enum": result["choices"]}})
     if isinstance(result, dict) and isinstance(result.get("lacks"), str):
         raise EnvironmentLacks(str(result["lacks"]))
     if isinstance(result, dict) and isinstance(result.get("failed"), str):

@@ -14,6 +14,14 @@ KEYS = ("budgetSeconds", "maxCandidates", "testSeconds", "suiteSeconds", "testCo
 ROLES = ("planner", "coder", "reviewer", "committer")
 
 
+class PersonNeeded(Exception):
+    """Question that only a person can answer. choices: the possible answers."""
+
+    def __init__(self, question: str, choices: Sequence[str]) -> None:
+        super().__init__(question)
+        self.choices = tuple(choices)
+
+
 class Progress(Protocol):
     """Callback that reports progress to followers of the thread."""
 
@@ -28,7 +36,7 @@ class RepairLimits:
     suite_s: of one run of all tests, by the clock.
     """
 
-    budget_s: float = 240.0
+    budget_s: float = 60.0
     max_candidates: int = 50_000
     test_s: float = 10.0
     suite_s: float = 180.0
@@ -39,7 +47,8 @@ class Task:
     """Task of the repair: the role, the files, the limits.
 
     worktree: the directory to work in, perhaps a subdirectory of the repository. steps: the role
-    steps so far. wall_s: time until the answer is due.
+    steps so far. wall_s: time until the answer is due. attended: a person started the thread on a
+    terminal. reply: that person's answer to a question of this role.
     """
 
     role: str
@@ -52,6 +61,8 @@ class Task:
     sandbox: str
     limits: RepairLimits
     wall_s: float
+    attended: bool = False
+    reply: object = None
 
     def as_json(self) -> dict[str, object]:
         """Return the task as JSON values, which `task_of` reads."""
@@ -71,6 +82,8 @@ class Task:
                 self.limits.suite_s,
             ],
             "wall": self.wall_s,
+            "attended": self.attended,
+            "reply": self.reply,
         }
 
     def last_meta(self, role: str) -> Mapping[str, object]:
@@ -107,6 +120,8 @@ def task_of(message: Mapping[str, object]) -> Task:
             suite_s=float(limits[3]),
         ),
         wall_s=float(str(message["wall"])),
+        attended=bool(message["attended"]),
+        reply=message["reply"],
     )
 
 

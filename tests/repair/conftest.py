@@ -62,6 +62,8 @@ class Repository:
         limits: RepairLimits = RepairLimits(budget_s=60.0, test_s=1.0),  # noqa: B008 - frozen
         environment: Mapping[str, str] = MappingProxyType({}),
         inside: str = "",
+        attended: bool = False,
+        reply: object = None,
     ) -> Played:
         """Play *role* in this process, in the subdirectory *inside*."""
         task = Task(
@@ -78,6 +80,8 @@ class Repository:
             sandbox=sandbox,
             limits=limits,
             wall_s=600.0,
+            attended=attended,
+            reply=reply,
         )
         answer = ROLE_FUNCTIONS[role](task, self._hear)
         meta = json.loads(answer.split("```json\n")[1].split("\n```")[0])

@@ -102,6 +102,11 @@ class Harness:
         return self.hosts[0]
 
     @property
+    def repository(self) -> Path:
+        """Return the person's checkout, which the worktree belongs to."""
+        return _checkout(self.project.top, self.task.environment)
+
+    @property
     def runner(self) -> str:
         return f"{self.host.runner} {self.host.version}".strip()
 
@@ -213,7 +218,7 @@ class Harness:
         if self._copies is None:
             raise ValueError("the harness is closed")
         project, environment = self.project, self.task.environment
-        repository = _checkout(project.top, environment)
+        repository = self.repository
         virtual = project.interpreter.executable.parent.parent
         beside = [
             place / name

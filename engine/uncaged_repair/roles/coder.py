@@ -22,11 +22,16 @@ from ..validation.validator import Goal, PlausiblePatch
 from .answers import answer, list_names, plural
 from .changes import base_of, changed_paths, restore_files
 from .phases import Phase, open_phases
+from .scope import scope_of
+from .summary import alternatives_of, doubts_of
 
 SPARE_S = 45.0
-"""Part of the answer's time that is kept for the runs before and after a search."""
+"""Part of the answer's time that is kept for the runs before and after a search. The processor time
+ends a search first, unless the answer's time is very short or the machine very busy."""
 FIRST_SHARE = 0.6
 """Share of the budget for the first group of failing tests, if there are more."""
+DONE = ("completedPhases", "filesChanged")
+"""Keys that the answer has even if they are empty."""
 MAX_EDITS = 12
 MAX_PRIMARIES = 3
 
@@ -39,7 +44,7 @@ def code(task: Task, progress: Progress) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedEdit:
     """Edit in the worktree. before: the file's content before it. complete: it repaired all tests
-    of its group.
+    of its group. alternatives, doubts: sentences on other edits that pass, and for a reviewer.
     """
 
     path: Path
@@ -47,6 +52,18 @@ class AppliedEdit:
     before: bytes
     text: str
     complete: bool
+    repairs: tuple[str, ...]
+    alternatives: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the lines on this edit in the answer."""
+        return [
+            f"Edited {self.text}",
+            *(f"  {text}" for text in self.alternatives),
+            *(f"  Review this: {text}." for text in self.doubts),
+        ]
 
 
 class Coder:
@@ -58,6 +75,7 @@ class Coder:
         until = time.monotonic() + max(10.0, task.wall_s - SPARE_S)
         self._budget = Budget(cpu_s=limits.budget_s, candidates=limits.max_candidates, until=until)
         self._open = open_phases(task)
+        self._scope = scope_of(task)
         self._edits: list[AppliedEdit] = []
         self._notes: list[str] = []
         self._left: tuple[str, ...] = ()
@@ -82,10 +100,15 @@ class Coder:
         with Harness(self._task, self._progress) as harness:
             baseline = harness.measure(harness.collect())
             self._tests = len(baseline.outcomes)
-            self._left = tuple(name for name in baseline.red if name not in baseline.unsteady)
-            groups = _phase_first(
-                groups_of(baseline, harness.source), self._open[0] if self._open else None
+            self._left = self._targets(
+                [name for name in baseline.red if name not in baseline.unsteady], baseline
             )
+            groups = [
+                targets
+                for group in groups_of(baseline, harness.source)
+                if (targets := self._targets(group, baseline))
+            ]
+            groups = _phase_first(groups, self._open[0] if self._open else None)
             for number, group in enumerate(groups if self._phase_open() else []):
                 found = self._search(
                     harness,
@@ -100,6 +123,10 @@ class Coder:
                 if self._budget.exhausted is not None:
                     break
         return False
+
+    def _targets(self, names: Sequence[str], baseline: Baseline) -> tuple[str, ...]:
+        """Return those of the failing tests *names* that the plan is about."""
+        return self._scope.targets(names, baseline.collected.tests)
 
     def _search(
         self, harness: Harness, baseline: Baseline, group: Sequence[str], *, share: float
@@ -126,7 +153,7 @@ class Coder:
         self._budget.add(part)
         if found is None:
             end = (
-                f"{part.exhausted} were used up"
+                f"the search ended at its limit of {part.exhausted}"
                 if part.exhausted is not None
                 else f"all {len(queue)} were tried"
             )
@@ -150,7 +177,14 @@ class Coder:
         text = f"{candidate.edit.describe(candidate.source)}{nature}; repairs {list_names(found.fixed, 3)}"
         self._edits.append(
             AppliedEdit(
-                path=path, name=name, before=path.read_bytes(), text=text, complete=found.complete
+                path=path,
+                name=name,
+                before=path.read_bytes(),
+                text=text,
+                complete=found.complete,
+                repairs=found.fixed,
+                alternatives=tuple(alternatives_of(found)),
+                doubts=tuple(doubts_of(found)),
             )
         )
         _write(path, candidate.result)
@@ -166,7 +200,8 @@ class Coder:
             git = Git(directory=top, environment=self._task.environment)
             base = base_of(self._task, git)
             paths = [path for path in changed_paths(git, base) if path.endswith(".py")]
-            if not paths or harness.measure(harness.collect()).red:
+            baseline = harness.measure(harness.collect())
+            if not paths or self._targets(baseline.red, baseline):
                 return
         self._excluded = [
             (path, (top / path).read_bytes()) for path in paths if (top / path).is_file()
@@ -180,15 +215,19 @@ class Coder:
         summary = f"{'; '.join(texts)}. {plural(self._tests, 'test')}, {len(self._left)} still failing. Tried {self._effort}."
         lines = [
             *self._notes,
-            *(f"Edited {edit.text}" for edit in self._edits),
+            *(line for edit in self._edits for line in edit.lines),
             f"Tried {self._effort}.",
         ]
-        files = sorted({edit.name for edit in self._edits})
-        status = "phase-done" if self._left else "all-done"
-        return answer(
-            lines,
-            {"status": status, "completedPhases": done, "filesChanged": files, "summary": summary},
-        )
+        meta: dict[str, object] = {
+            "status": "phase-done" if self._left else "all-done",
+            "completedPhases": done,
+            "filesChanged": sorted({edit.name for edit in self._edits}),
+            "summary": summary,
+            "repaired": [name for edit in self._edits for name in edit.repairs],
+            "alternatives": [text for edit in self._edits for text in edit.alternatives],
+            "doubts": [text for edit in self._edits for text in edit.doubts],
+        }
+        return answer(lines, {key: value for key, value in meta.items() if value or key in DONE})
 
     def _stuck(self) -> str:
         """Return the answer of a search that found too little. A last edit that repaired only a

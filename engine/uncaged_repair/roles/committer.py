@@ -17,8 +17,11 @@ from uncaged_engine.services.processes import named_in
 from ..task import Progress, Task
 from .answers import FIRST_LINE, answer, list_names
 from .changes import changed_paths
+from .scope import scope_of
+from .summary import relations, summaries, texts
 
 WIDTH = 72
+MAX_NAMES = 10
 
 
 def commit(task: Task, progress: Progress) -> str:
@@ -42,7 +45,7 @@ def commit(task: Task, progress: Progress) -> str:
             "--pathspec-file-nul",
             stdin=b"\0".join(os.fsencode(f":(top,literal){path}") for path in paths),
         )
-        text = message(task.steps, paths)
+        text = message(task, paths)
         top.run(
             "commit",
             "--no-verify",
@@ -65,19 +68,23 @@ def commit(task: Task, progress: Progress) -> str:
     return answer(lines, {"status": "committed", "branch": branch, "commitSha": sha})
 
 
-def message(steps: Sequence[Mapping[str, object]], paths: Sequence[str]) -> str:
-    """Return the commit message: the changed files, the edits, and the test runs before and
-    after.
+def message(task: Task, paths: Sequence[str]) -> str:
+    """Return the commit message: the changed files, the test runs before and after, the repaired
+    tests and their relation to the prompt, the edits, and what else passes.
     """
-    coded = [_meta(step) for step in steps if step.get("role") == "coder"]
-    done = [meta for meta in coded if meta.get("status") in ("phase-done", "all-done")]
-    summaries = [str(meta.get("summary", "")) for meta in done]
+    steps = task.steps
     subject = f"Repair {list_names(paths, 2)}"
     body = [subject if len(subject) <= WIDTH else f"Repair {len(paths)} files", ""]
     before, after = _test_report(steps, "planner", "Ran "), _test_report(steps, "reviewer", "Ran ")
     body += [f"Before: {before}"] if before else []
     body += [f"After: {after}"] if after else []
-    body += ["", *(f"- {summary}" for summary in summaries if summary), ""]
+    repaired = texts(task, "repaired")
+    body += [f"Repaired: {list_names(repaired, MAX_NAMES)}."] if repaired else []
+    body += [f"The prompt {text}." for text in relations(task)]
+    left = sorted(scope_of(task).left_alone)
+    body += [f"Left alone, they fail as before: {list_names(left, MAX_NAMES)}."] if left else []
+    body += ["", *(f"- {text}" for text in summaries(task)), *texts(task, "alternatives")]
+    body += [*(f"REVIEW THIS: {text}." for text in texts(task, "doubts")), ""]
     body += [
         f"Found by the {FIRST_LINE.partition(';')[0]}; small edits were tried until the tests passed.",
         "Repository hooks were not run.",
@@ -87,11 +94,6 @@ def message(steps: Sequence[Mapping[str, object]], paths: Sequence[str]) -> str:
 
 def _failed(error: str) -> str:
     return answer([f"Not committed: {error}"], {"status": "unrecoverable", "error": error})
-
-
-def _meta(step: Mapping[str, object]) -> Mapping[str, object]:
-    meta = step.get("meta")
-    return meta if isinstance(meta, Mapping) else {}
 
 
 def _test_report(steps: Sequence[Mapping[str, object]], role: str, beginning: str) -> str:

@@ -293,3 +293,45 @@ def test_a_green_repository_has_nothing_to_repair(
 ) -> None:
     meta = make_repository(programs["stock"].right).play("coder").meta
     assert (meta["status"], meta["filesChanged"]) == ("all-done", [])
+
+
+TWO = {
+    "prices.py": "def gross(net):\n    return net - net * 0.2\n",
+    "pages.py": "def page(rows, number):\n    start = number * 2\n    return rows[start : start + 2]\n",
+    "test_prices.py": "from prices import gross\n\n\ndef test_gross_adds_the_tax():\n    assert gross(100) == 120\n",
+    "test_pages.py": (
+        "from pages import page\n\n\ndef test_the_first_page():\n    assert page([1, 2, 3, 4], 1) == [1, 2]\n"
+        "\n\ndef test_the_second_page():\n    assert page([1, 2, 3, 4, 5], 2) == [3, 4]\n"
+    ),
+}
+
+
+def test_tests_that_the_plan_leaves_alone_are_left_alone(make_repository: Make) -> None:
+    """Coder, reviewer and committer work on the planned tests; one that fails for another reason
+    neither is repaired nor blocks the change.
+    """
+    made = make_repository(TWO)
+    made.git("switch", "-qc", "repair")
+    for role in ("planner", "coder", "reviewer", "committer"):
+        played = made.play(role, text="The first page of a list shows the wrong rows")
+    assert played.meta["status"] == "committed"
+    assert made.git("show", "--name-only", "--format=").splitlines() == ["pages.py"]
+    text = made.git("log", "-1", "--format=%B")
+    assert "Repaired: test_pages.py::test_the_first_page" in text
+    assert "The prompt shares the words" in text
+    assert "Left alone, they fail as before: test_prices.py::test_gross_adds_the_tax." in text
+
+
+def test_a_suite_that_takes_too_long_is_repaired_as_far_as_it_ran(make_repository: Make) -> None:
+    """Coder and reviewer run the tests that the planner could run, and the report says how many."""
+    slow = "import time\n\n\ndef test_slow():\n    time.sleep(60)\n"
+    made = make_repository({**TWO, "test_zz_a.py": slow, "test_zz_b.py": slow})
+    made.git("switch", "-qc", "repair")
+    limits = RepairLimits(budget_s=60.0, test_s=30.0, suite_s=5.0)
+    statuses = [
+        made.play(role, text="the first page", limits=limits).meta["status"]
+        for role in ("planner", "coder", "reviewer", "committer")
+    ]
+    assert statuses == ["planned", "all-done", "approved", "committed"]
+    text = made.git("log", "-1", "--format=%B")
+    assert text.count("3 of 5 tests were run") == 2

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pytest
 from uncaged_repair.roles.committer import message
+from uncaged_repair.task import RepairLimits, Task
 
 
 class Played(Protocol):
@@ -48,6 +49,21 @@ STEPS: list[dict[str, object]] = [
         "meta": {"status": "approved"},
     },
 ]
+
+
+def task(steps: list[dict[str, object]]) -> Task:
+    return Task(
+        role="committer",
+        worktree=Path("/"),
+        scratch=Path("/"),
+        text="",
+        steps=steps,
+        environment={},
+        test_command=None,
+        sandbox="auto",
+        limits=RepairLimits(),
+        wall_s=60.0,
+    )
 
 
 @pytest.mark.slow
@@ -121,7 +137,7 @@ def test_the_message_holds_the_evidence() -> None:
     """The message has the tests that failed before, those that pass now, the edit, and the number
     of candidates.
     """
-    text = message(STEPS, ["a.py"])
+    text = message(task(STEPS), ["a.py"])
     assert text.splitlines()[0] == "Repair a.py"
     for evidence in (
         "2 of 9 tests fail",
@@ -133,5 +149,35 @@ def test_the_message_holds_the_evidence() -> None:
         assert evidence in text
 
 
+def test_the_message_names_the_repaired_tests_and_how_the_prompt_is_related() -> None:
+    """A reader of the log learns which tests were meant, which failing ones were left, what other
+    edits pass as well, and what needs a person's eye.
+    """
+    relation = {"kind": "function", "text": "names the function page"}
+    planner: dict[str, object] = {
+        "role": "planner",
+        "meta": {"phases": [{"name": "repair-1", "relation": relation}], "leftAlone": ["t::other"]},
+    }
+    coder: dict[str, object] = {
+        "role": "coder",
+        "meta": {
+            "status": "all-done",
+            "summary": "a.py:3",
+            "repaired": ["t::page"],
+            "alternatives": ["3 edits pass all tests; on 4 other calls they behave in 2 ways."],
+            "doubts": ["The only edit that passes deletes code"],
+        },
+    }
+    lines = message(task([planner, coder]), ["a.py"]).splitlines()
+    for line in (
+        "Repaired: t::page.",
+        "The prompt names the function page.",
+        "Left alone, they fail as before: t::other.",
+        "3 edits pass all tests; on 4 other calls they behave in 2 ways.",
+        "REVIEW THIS: The only edit that passes deletes code.",
+    ):
+        assert line in lines
+
+
 def test_the_subject_is_short_whatever_the_paths_are() -> None:
-    assert message([], ["a" * 60, "b" * 60]).splitlines()[0] == "Repair 2 files"
+    assert message(task([]), ["a" * 60, "b" * 60]).splitlines()[0] == "Repair 2 files"

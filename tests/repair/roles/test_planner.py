@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_repair.task import RepairLimits
+from uncaged_repair.task import PersonNeeded, RepairLimits
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,8 @@ class Repository(Protocol):
         limits: RepairLimits = ...,
         inside: str = "",
         text: str = "",
+        attended: bool = False,
+        reply: object = None,
     ) -> Played: ...
 
 
@@ -81,6 +83,76 @@ def test_independent_causes_are_phases_of_their_own(make_repository: Make) -> No
     )
     assert isinstance(phases, list)
     assert [phase["name"] for phase in phases] == ["repair-1", "repair-2"]
+
+
+UNRELATED = "Passwords with an umlaut are refused at the login"
+TWO_SUBJECTS = {
+    "prices.py": "def gross(net):\n    return net - net * 0.2\n",
+    "pages.py": "def page(rows, number):\n    return rows[number * 3 : number * 3 + 3]\n",
+    "test_prices.py": "from prices import gross\n\n\ndef test_gross_adds_the_tax():\n    assert gross(100) == 120\n",
+    "test_pages.py": "from pages import page\n\n\ndef test_the_first_page():\n    assert page([1, 2, 3, 4], 1) == [1, 2, 3]\n",
+}
+
+
+def test_only_tests_that_belong_to_the_prompt_are_planned(make_repository: Make) -> None:
+    """The other failing tests are listed and left alone."""
+    played = make_repository(TWO_SUBJECTS).play(
+        "planner", text="The first page of a list shows the wrong rows"
+    )
+    phases = played.meta["phases"]
+    assert isinstance(phases, list)
+    assert ["test_the_first_page" in phase["acceptance"] for phase in phases] == [True]
+    assert played.meta["leftAlone"] == ["test_prices.py::test_gross_adds_the_tax"]
+    assert "the prompt shares the words" in played.text
+    assert "Left alone, because the prompt matches nothing in them: test_prices.py" in played.text
+
+
+def test_a_prompt_that_no_failing_test_belongs_to_ends_the_run(make_repository: Make) -> None:
+    """The reason names the failing tests that were found, with their errors, and the next steps."""
+    played = make_repository(TWO_SUBJECTS).play("planner", text=UNRELATED)
+    assert played.meta["status"] == "aborted"
+    found = str(played.meta["reason"])
+    for part in (
+        "2 failing tests found, and none seems to belong to the prompt",
+        "test_prices.py::test_gross_adds_the_tax (AssertionError: assert 80.0 == 120",
+        "test_pages.py::test_the_first_page",
+        '--prompt "make the tests pass"',
+        "--agent claude",
+    ):
+        assert part in found
+
+
+def test_a_person_on_a_terminal_decides_about_tests_that_do_not_belong(
+    make_repository: Make,
+) -> None:
+    """With yes all of them are planned, and the plan says why; with no the run ends."""
+    made = make_repository(TWO_SUBJECTS)
+    with pytest.raises(PersonNeeded, match="none seems to belong") as asked:
+        made.play("planner", text=UNRELATED, attended=True)
+    assert asked.value.choices == ("yes", "no")
+    refused = made.play("planner", text=UNRELATED, attended=True, reply="no")
+    assert refused.meta["status"] == "aborted"
+    played = made.play("planner", text=UNRELATED, attended=True, reply="yes")
+    phases = played.meta["phases"]
+    assert isinstance(phases, list)
+    assert [phase["relation"]["kind"] for phase in phases] == ["confirmed", "confirmed"]
+
+
+def test_a_suite_that_takes_too_long_is_announced_first(make_repository: Make) -> None:
+    """The line about the run says how many tests were run, what that means and how to run more."""
+    slow = "import time\n\n\ndef test_slow():\n    time.sleep(30)\n"
+    played = make_repository(
+        {"code_of.py": CODE, "test_code.py": TESTS, "test_slow.py": slow, "test_z.py": slow}
+    ).play("planner", limits=RepairLimits(budget_s=60.0, test_s=20.0, suite_s=4.0))
+    assert "1 of 2 tests fail; 2 of 4 tests were run." in played.text
+    assert "--agent-option suiteSeconds=" in played.text
+    assert (played.meta["testsRun"], played.meta["testsCollected"]) == (2, 4)
+
+
+def test_a_repository_without_python_is_not_one_without_tests(make_repository: Make) -> None:
+    """The two have different reasons, and neither pauses the thread."""
+    assert "no Python file" in reason(make_repository({"README.md": "Hello\n"}))
+    assert "none of them holds a test" in reason(make_repository({"code_of.py": CODE}))
 
 
 def test_without_a_failing_test_another_agent_is_named(make_repository: Make) -> None:
