@@ -111,6 +111,23 @@ def parses(data: bytes) -> bool:
     return True
 
 
+def parses_with(source: SourceFile, start: int, end: int, after: str) -> bool:
+    """Return whether *source* is a Python module with *after* in place of the bytes from *start* to
+    *end*. Only the statements of the module around them are parsed.
+    """
+    starts = source.line_starts
+    low, high = start, end
+    for statement in source.tree.body:
+        decorators = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(node.lineno for node in decorators)])
+        begin = starts[first - 1]
+        last = statement.end_lineno or statement.lineno
+        finish = starts[last] if last < len(starts) else len(source.data)
+        if begin <= end and start <= finish:
+            low, high = min(low, begin), max(high, finish)
+    return parses(source.data[low:start] + after.encode() + source.data[end:high])
+
+
 def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
     """Yield *statement* and its expressions, but not the statements in its body."""
     yield statement

@@ -131,8 +131,10 @@ class Coder:
     def _search(
         self, harness: Harness, baseline: Baseline, group: Sequence[str], *, share: float
     ) -> PlausiblePatch | None:
+        started = time.process_time()
         suspicion = suspicion_of(baseline, group, harness.source, self._task.text, harness.sources)
         queue = queue_of(baseline, group, suspicion, harness.source)
+        self._budget.used_cpu_s += time.process_time() - started
         if not queue:
             self._notes.append(
                 f"no line of the repository's own code was seen to run in {list_names(group)}"

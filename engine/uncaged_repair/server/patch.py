@@ -8,6 +8,7 @@ import gc
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
+from .segments import SegmentCompiler
 from .trace import SourcePaths
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class LiveFunctions:
         self, sources: dict[str, str], called: set[tuple[str, int, str]], imported: frozenset[str]
     ) -> None:
         self._called, self._imported = called, imported
+        self._segments = SegmentCompiler()
         self._functions: dict[tuple[str, int, str], list[FunctionType]] = {}
         paths = SourcePaths(sources)
         for thing in gc.get_objects():
@@ -57,7 +59,7 @@ class LiveFunctions:
         if path not in self._imported:
             return "patched", []  # later imports read the changed file
         try:
-            before, after = (compile(text, path, "exec", dont_inherit=True) for text in (old, new))
+            before, after = self._segments.compile(path, old, new)
         except (SyntaxError, ValueError, RecursionError):
             return "cold", []
         swaps = _swaps(before, after)

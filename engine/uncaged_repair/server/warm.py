@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import gc
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,31 +77,28 @@ class WarmProcess:
         """Run the tests of *command* on patched functions; the run ends "cold" or "same" if that
         proves nothing.
         """
-        verdicts: list[str] = []
+        started = time.process_time()
+        planned = []
+        for path, old, new in command["pairs"]:
+            verdict, plan = functions.plan(path, base64.b64decode(old), base64.b64decode(new))
+            if verdict != "patched":
+                return {"end": verdict, "cpu_s": time.process_time() - started}
+            planned += plan
+        planning_s = time.process_time() - started
 
         def work(left: list[str], supervisor: Supervisor) -> None:
             if "compare" in command:
                 CallComparison(functions, command, supervisor).run(items, left)
                 return
-            for path, old, new in command["pairs"]:
-                verdict = functions.patch(path, base64.b64decode(old), base64.b64decode(new))
-                if verdict != "patched":
-                    supervisor.emit({"verdict": verdict})
-                    return
+            for function, code in planned:
+                function.__code__ = code
             run_each(items, left, command, supervisor)
 
         def emit(message: Message) -> None:
-            if "verdict" in message:
-                verdicts.append(message["verdict"])
-            else:
-                send(self._answers, message)
+            send(self._answers, message)
 
         run = ForkedRun(
             command, self._settings["memory_bytes"], work, emit, (self._commands, self._answers)
         )
         end = run.run()
-        return {
-            **end,
-            "end": verdicts[0] if verdicts else end.get("end", "died"),
-            "cpu_s": run.cpu_s,
-        }
+        return {**end, "end": end.get("end", "died"), "cpu_s": run.cpu_s + planning_s}

@@ -11,6 +11,7 @@ never does.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -153,6 +154,7 @@ class SearchPass:
         self._last_cpu_s = float("inf")
         self._lock = threading.Lock()
         self._waiting: dict[int, Validation] = {}
+        self._texts: set[bytes] = set()
         self.plausible: list[PlausiblePatch] = []
         self.slow: list[int] = []
         self.part: list[int] = []
@@ -177,17 +179,38 @@ class SearchPass:
         while True:
             with self._lock:
                 number = self._next
-                if number >= self._cutoff:
+                if number >= self._cutoff or self._spent():
                     return
                 self._next += 1
+                if self._is_known(self._queue[number]):
+                    self._finish(number, Validation(cpu_s=0.0, ran=False), progress)
+                    continue
             started = time.thread_time()
             validation = self.validator.validate(host, number, self._queue[number])
             own_s = time.thread_time() - started
             with self._lock:
-                self._waiting[number] = replace(validation, cpu_s=validation.cpu_s + own_s)
-                while self._counted in self._waiting and self._counted < self._cutoff:
-                    self._count(self._counted, self._waiting.pop(self._counted), progress)
-                    self._counted += 1
+                self._finish(number, replace(validation, cpu_s=validation.cpu_s + own_s), progress)
+
+    def _spent(self) -> bool:
+        """Return whether the results that are known use up the processor time: then no later one
+        will count.
+        """
+        ahead_s = sum(validation.cpu_s for validation in self._waiting.values())
+        return self._budget.used_cpu_s + ahead_s >= min(self._budget.cpu_s, self._last_cpu_s)
+
+    def _is_known(self, candidate: PatchCandidate) -> bool:
+        """Return whether an earlier candidate leads to the same text."""
+        path, data = candidate.edit.path, candidate.edit.apply(candidate.source.data)
+        size = len(self._texts)
+        self._texts.add(hashlib.blake2b(path.encode() + b"\0" + data, digest_size=16).digest())
+        return len(self._texts) == size
+
+    def _finish(self, number: int, validation: Validation, progress: ReportProgress) -> None:
+        """Store a result, and count all whose earlier ones are known."""
+        self._waiting[number] = validation
+        while self._counted in self._waiting and self._counted < self._cutoff:
+            self._count(self._counted, self._waiting.pop(self._counted), progress)
+            self._counted += 1
 
     def _count(self, number: int, validation: Validation, progress: ReportProgress) -> None:
         """Count a result; those of all earlier candidates are counted."""

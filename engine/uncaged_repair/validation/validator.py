@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..edits.edit import NATURES
-from ..edits.spans import parses
+from ..edits.spans import parses_with
 from ..harness.baseline import Baseline, RequestRunner
 from ..harness.host import RunRequest
 from ..harness.results import GREEN
@@ -124,7 +124,7 @@ class PatchValidator:
         """Run the tests that decide about one candidate, until one fails."""
         edit, goal = candidate.edit, self.goal
         if (
-            not parses(edit.apply(candidate.source.data))
+            not parses_with(candidate.source, edit.start, edit.end, edit.after)
             or (edit.path, candidate.result) in goal.excluded
         ):
             return Validation(cpu_s=0.0, ran=False)

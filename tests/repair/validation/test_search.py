@@ -379,3 +379,71 @@ def test_a_trial_gives_a_test_a_multiple_of_what_its_neighbours_need() -> None:
         Goal(primary="f.py::t", group=("f.py::t",), baseline=baseline), least_cpu_s=0.2
     ).validate(world, 0, candidate("return b"))
     assert world.asked[0].cpu_s == 2.0
+
+
+def test_a_host_that_is_ahead_does_not_decide_where_the_budget_ends() -> None:
+    """One host hangs in the first candidate while the other runs the next ones: the same number of
+    candidates counts as with one host, and a passing one beyond them does not win.
+    """
+    ahead = threading.Event()
+
+    def outcome(name: str, text: str) -> str:
+        if "a * 0" in text:
+            assert ahead.wait(20)
+        if "a * 3" in text:
+            ahead.set()
+        return "passed" if name == "g" or "return b" in text else "failed"
+
+    queue = [candidate(f"return a * {number}") for number in range(4)]
+    queue += [candidate("return b"), candidate("return b + 0")]
+    paid = budget(cpu_s=1.0)
+    world = World(outcome, cost_s=0.25)
+    assert find(world, queue, goal("t"), paid, hosts=2) is None
+    assert paid.tried == 4
+    alone = budget(cpu_s=1.0)
+    assert find(world, queue, goal("t"), alone) is None
+    assert alone.tried == 4
+
+
+def test_two_candidates_with_the_same_text_run_once() -> None:
+    """Edits of different spans that lead to the same file are one candidate."""
+    start = SOURCE.data.index(b"a\n", START)
+    inner = SourceEdit(
+        path="m.py",
+        start=start,
+        end=start + 1,
+        before="a",
+        after="a * 2",
+        kind="l",
+        line=3,
+        weight=0.5,
+    )
+    world, paid = World(repaired_by("return b")), budget()
+    again = PatchCandidate(score=0.5, edit=inner, source=SOURCE)
+    find(world, [candidate("return a * 2"), again], goal("t"), paid)
+    assert paid.tried == len(world.asked) == 1
+
+
+def test_only_an_edit_that_hides_the_failure_passes() -> None:
+    """A search ends without a patch, and a note names the edit and the reason."""
+    world = World(repaired_by("return print", "return b"))
+    hiding = PatchCandidate(
+        score=1.0,
+        edit=SourceEdit(
+            path="m.py",
+            start=START,
+            end=START,
+            before="",
+            after="return b\n    ",
+            kind="statement added",
+            line=3,
+            weight=1.0,
+        ),
+        source=SOURCE,
+    )
+    result = search([world], [hiding], goal("t"), budget(), ignore)
+    assert result.patch is None
+    assert "only hides the failure" in result.notes[0]
+    assert "jumps over the rest of the block" in result.notes[0]
+    assert "return b" in result.notes[0]
+    assert found_line(find(world, [hiding, candidate("return b")], goal("t"))) == "return b"
