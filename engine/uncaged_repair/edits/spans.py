@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 # what Python's tokenizer ends a line at; str.splitlines knows more
 LINE_END = re.compile(rb"\r\n|\r|\n")
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class UnreadableSource(Exception):
@@ -113,19 +114,31 @@ def parses(data: bytes) -> bool:
 
 def parses_with(source: SourceFile, start: int, end: int, after: str) -> bool:
     """Return whether *source* is a Python module with *after* in place of the bytes from *start* to
-    *end*. Only the statements of the module around them are parsed.
+    *end*. Only the innermost function around them is parsed, or else the module's own statements.
     """
+    low, high, indented = start, end, False
+    block: list[ast.stmt] = source.tree.body
+    while block:
+        inner: list[ast.stmt] = []
+        for statement in block:
+            begin, finish = _extent(source, statement)
+            if begin < start and end <= finish and isinstance(statement, DEFINITIONS):
+                low, high, inner = begin, finish, statement.body
+                indented = statement.col_offset > 0
+            elif block is source.tree.body and begin <= end and start <= finish:
+                low, high = min(low, begin), max(high, finish)
+        block = inner
+    text = source.data[low:start] + after.encode() + source.data[end:high]
+    return parses(b"if 1:\n" + text if indented else text)
+
+
+def _extent(source: SourceFile, statement: ast.stmt) -> tuple[int, int]:
+    """Return the bytes of the whole lines of *statement*, with its decorators."""
     starts = source.line_starts
-    low, high = start, end
-    for statement in source.tree.body:
-        decorators = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(node.lineno for node in decorators)])
-        begin = starts[first - 1]
-        last = statement.end_lineno or statement.lineno
-        finish = starts[last] if last < len(starts) else len(source.data)
-        if begin <= end and start <= finish:
-            low, high = min(low, begin), max(high, finish)
-    return parses(source.data[low:start] + after.encode() + source.data[end:high])
+    decorators = getattr(statement, "decorator_list", [])
+    first = min([statement.lineno, *(node.lineno for node in decorators)])
+    last = statement.end_lineno or statement.lineno
+    return starts[first - 1], starts[last] if last < len(starts) else len(source.data)
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:

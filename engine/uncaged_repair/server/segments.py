@@ -11,7 +11,11 @@ import tokenize
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import CodeType
+
+    Extent = tuple[int, int, tuple[tuple[int, str], ...]]
+    """First line, end, and the lines that open the classes around it, by their numbers."""
 
 MAX_KNOWN = 64
 
@@ -47,59 +51,69 @@ class _OldModule:
         self._lines = data.split(b"\n")
         tree = ast.parse(data)
         self._flags = 0
-        self._extents: list[tuple[int, int]] = []
         for statement in tree.body:
             if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
                 for name in statement.names:
                     self._flags |= getattr(__future__, name.name).compiler_flag
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                first = min([statement.lineno, *(item.lineno for item in statement.decorator_list)])
-                self._extents.append((first - 1, statement.end_lineno or statement.lineno))
         # the compiler treats names that the module imports in a way of their own
         self._header = "".join(f"import {name};" for name in sorted(_imported(tree)))
-        if b"\r" in data.replace(b"\r\n", b"\n") or b"\f" in data:
-            self._extents = []  # lines end elsewhere than here
-        self._codes: dict[tuple[int, int] | None, CodeType] = {}
+        odd = b"\r" in data.replace(b"\r\n", b"\n") or b"\f" in data  # lines end elsewhere
+        self._extents: list[Extent] = [] if odd else list(_extents(tree.body, ()))
+        self._codes: dict[Extent | None, CodeType] = {}
 
     def with_new(self, new: bytes) -> tuple[CodeType, CodeType]:
         lines = new.split(b"\n")
         extent = self._extent(lines)
         if extent is not None:
-            first, last = extent
+            first, last, classes = extent
             try:
-                return self._code(extent), self._segment(
-                    lines, first, len(lines) - (len(self._lines) - last)
-                )
+                grown = len(lines) - len(self._lines)
+                return self._code(extent), self._segment(lines, (first, last + grown, classes))
             except (SyntaxError, ValueError):
                 pass  # perhaps the change reaches beyond the statement
         after = compile(new, self._path, "exec", dont_inherit=True)
         return self._code(None), after
 
-    def _extent(self, lines: list[bytes]) -> tuple[int, int] | None:
-        """Return the lines of the one statement that holds the whole difference."""
+    def _extent(self, lines: list[bytes]) -> Extent | None:
+        """Return the innermost definition that holds the whole difference."""
         old, same = self._lines, min(len(self._lines), len(lines))
         start = next((i for i in range(same) if old[i] != lines[i]), same)
         end = next((i for i in range(same - start) if old[-1 - i] != lines[-1 - i]), same - start)
-        for first, last in self._extents:
+        for first, last, classes in self._extents:
             # its first line stays, so that the statement still begins there; the header needs one
             if 0 < first < start and len(old) - end <= last and first < len(old) - end:
-                return first, last
+                return first, last, classes
         return None
 
-    def _code(self, extent: tuple[int, int] | None) -> CodeType:
+    def _code(self, extent: Extent | None) -> CodeType:
         if extent not in self._codes:
             self._codes[extent] = (
                 compile(self._data, self._path, "exec", dont_inherit=True)
                 if extent is None
-                else self._segment(self._lines, *extent)
+                else self._segment(self._lines, extent)
             )
         return self._codes[extent]
 
-    def _segment(self, lines: list[bytes], first: int, last: int) -> CodeType:
+    def _segment(self, lines: list[bytes], extent: Extent) -> CodeType:
+        first, last, classes = extent
         text = b"\n".join(lines[first:last]).decode(self._encoding)
-        padded = self._header + "\n" * first + text + "\n"
+        before = [self._header, *[""] * (first - 1)]
+        for number, opening in classes:
+            before[number] = opening
+        padded = "\n".join([*before, text, ""])
         code: CodeType = compile(padded, self._path, "exec", self._flags, dont_inherit=True)
         return code
+
+
+def _extents(body: list[ast.stmt], classes: tuple[tuple[int, str], ...]) -> Iterator[Extent]:
+    """Yield the definitions of a block, inner ones first."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(statement, ast.ClassDef):
+                opening = " " * statement.col_offset + f"class {statement.name}:"
+                yield from _extents(statement.body, (*classes, (statement.lineno - 1, opening)))
+            first = min([statement.lineno, *(item.lineno for item in statement.decorator_list)])
+            yield first - 1, statement.end_lineno or statement.lineno, classes
 
 
 def _imported(tree: ast.Module) -> set[str]:
