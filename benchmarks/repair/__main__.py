@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
-import tempfile
 import threading
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from .attempt import Attempt, Runner
 from .cases import KINDS, Case, read_cases
-from .differential import INSIDE, Comparison, compare
-from .releases import Release, prepare
+from .differential import Comparison, compare
+from .reach import reach_of
+from .releases import prepare
 from .results import Result, append, read, render
 from .verdict import as_upstream, verdict_of
-
-REACH_S = 900
 
 
 class Measurement:
@@ -67,7 +62,7 @@ class Measurement:
 
     def _measure(self, case: Case) -> Result:
         release = prepare(case, self._work, self._sdists)
-        reach = self._reach(case, release)
+        reach = reach_of(case, release, self._runner.program.parent / "python")
         attempt = self._runner.attempt(case, release)
         upstream = as_upstream(
             {
@@ -89,9 +84,9 @@ class Measurement:
             name=case.name,
             kind=case.kind,
             verdict=verdict,
-            edit=reach["kind"],
-            rank=reach["rank"],
-            candidates=reach["candidates"],
+            edit=reach.kind,
+            rank=reach.rank,
+            candidates=reach.candidates,
             tried=attempt.tried,
             exit_code=attempt.exit_code,
             cpu_s=round(attempt.cpu_s, 2),
@@ -101,23 +96,6 @@ class Measurement:
             diff=attempt.diff,
             answers=attempt.answers,
         )
-
-    def _reach(self, case: Case, release: Release) -> Any:
-        """Return whether one edit of the measured product restores the released file."""
-        released = release.released(case.file)
-        with tempfile.TemporaryDirectory(prefix="uncaged-bench-") as name:
-            paths = [Path(name, "broken"), Path(name, "released")]
-            for path, text in zip(paths, (case.break_text(released), released), strict=True):
-                path.write_bytes(text.encode())
-            python = self._runner.program.parent / "python"
-            script = str(INSIDE / "reach.py")
-            done = subprocess.run(
-                [str(python), script, case.file, *map(str, paths)],
-                capture_output=True,
-                timeout=REACH_S,
-                check=True,
-            )
-        return json.loads(done.stdout)
 
 
 def _detail(attempt: Attempt, comparison: Comparison | None) -> str:

@@ -6,18 +6,15 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .releases import VENV, Release
+from .releases import Release
+from .sandbox import INSIDE, failures, run_python, run_tests
 
-INSIDE = Path(__file__).parent / "inside"
 VARIATIONS = 500
-RECORD_S = 600
 REPLAY_S = 180
 MAX_DEATHS = 5
 DIED = "the process died"
@@ -53,11 +50,12 @@ def compare(
         scratch = Path(name)
         recorded = scratch / "recorded"
         release.restore()
-        _run_suite(release, scratch, wanted, recorded)
+        record = {"UNCAGED_RECORD": json.dumps(wanted), "UNCAGED_RECORDED": str(recorded)}
+        run_tests(release, scratch, ["-p", "record_calls"], record)
         before, again = (_replay(release, scratch, recorded) for _ in range(2))
         _write(release, files)
         after = _replay(release, scratch, recorded)
-        failing = set(_run_suite(release, scratch, [], scratch / "none")) - set(already)
+        failing = set(failures(run_tests(release, scratch))) - set(already)
         unreadable = _unreadable(scratch)
     steady = [
         number
@@ -126,20 +124,6 @@ def _write(release: Release, files: Mapping[str, str | None]) -> None:
             path.write_bytes(text.encode())
 
 
-def _run_suite(
-    release: Release, scratch: Path, wanted: Sequence[tuple[str, str]], recorded: Path
-) -> list[str]:
-    """Run the tests, with the recording plugin if functions are *wanted*; return those that
-    fail.
-    """
-    plugin = ["-p", "record_calls"] if wanted else []
-    words = ["-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *plugin]
-    environment = {"UNCAGED_RECORD": json.dumps(wanted), "UNCAGED_RECORDED": str(recorded)}
-    output = _sandboxed(release, scratch, words, environment, RECORD_S)
-    lines = [line.split() for line in output.decode("utf-8", "replace").splitlines()]
-    return [line[1] for line in lines if len(line) > 1 and line[0] in ("FAILED", "ERROR")]
-
-
 def _replay(release: Release, scratch: Path, recorded: Path) -> Outcomes:
     if not recorded.is_file():
         return {}
@@ -147,7 +131,7 @@ def _replay(release: Release, scratch: Path, recorded: Path) -> Outcomes:
     first = 0
     for _ in range(MAX_DEATHS):
         words = [str(INSIDE / "replay_calls.py"), str(recorded), str(VARIATIONS), str(first)]
-        output = _sandboxed(release, scratch, words, {}, REPLAY_S)
+        output = run_python(release, scratch, words, REPLAY_S)
         begun = None
         for line in output.splitlines():
             record = json.loads(line)
@@ -160,46 +144,6 @@ def _replay(release: Release, scratch: Path, recorded: Path) -> Outcomes:
         found[begun] = (True, DIED)
         first = begun + 1
     return found
-
-
-def _sandboxed(
-    release: Release,
-    scratch: Path,
-    words: Sequence[str],
-    environment: Mapping[str, str],
-    timeout_s: float,
-) -> bytes:
-    """Run the repository's Python without network; it can write only in the repository, in
-    *scratch*, and in a /tmp of its own.
-    """
-    places = [
-        word for path in (release.directory, scratch) for word in ("--bind", str(path), str(path))
-    ]
-    command = [
-        *("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),  # noqa: S108 - the sandbox's own
-        *("--ro-bind", str(INSIDE), str(INSIDE), *places),
-        *("--ro-bind", str(release.repo / VENV), str(release.repo / VENV)),
-        *("--unshare-all", "--die-with-parent", "--chdir", str(release.repo)),
-        *("--", str(release.python), "-B", *words),
-    ]
-    more = {
-        "PYTHONPATH": str(INSIDE),
-        "PYTHONHASHSEED": "0",
-        "LANG": "C.UTF-8",
-        "HOME": str(scratch),
-    }
-    try:
-        return subprocess.run(
-            command,
-            env={"PATH": os.environ["PATH"], **more, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=timeout_s,
-            check=False,
-        ).stdout
-    except subprocess.TimeoutExpired as exc:
-        return (exc.stdout or b"").rpartition(b"\n")[0]
 
 
 def _unreadable(scratch: Path) -> int:

@@ -11,6 +11,7 @@ from benchmarks.repair.attempt import answers_of
 from benchmarks.repair.cases import KINDS, Case, CaseMismatch, Kind, case_of, read_cases
 from benchmarks.repair.differential import Comparison, changed_functions
 from benchmarks.repair.results import Result, append, percentile, read, render
+from benchmarks.repair.sandbox import errors, failures
 from benchmarks.repair.verdict import Verdict, as_upstream, verdict_of
 
 ENTRY: dict[str, object] = {
@@ -236,4 +237,25 @@ def test_answers_are_read_from_the_records_of_threads(tmp_path: Path) -> None:
     assert answers_of(tmp_path) == [
         "[planner] a plan",
         "[coder] Tried 3 candidates in 1.0 s of processor time.",
+    ]
+
+
+def test_failures_and_their_errors_are_read_from_pytests_summary() -> None:
+    """The names of tests, and each exception once; an assertion's text has none."""
+    output = (
+        "...\nFAILED t.py::A::test_a[x-1] - NameError: name 'six' is not defined\n"
+        "FAILED t.py::test_b - NameError: name 'six' is not defined\n"
+        "FAILED t.py::test_c - assert 1 == 2\n"
+        "ERROR t.py::test_d - lib.errors.LimitError: too much\n"
+        "4 failed in 1.0s\n"
+    )
+    assert failures(output) == [
+        "t.py::A::test_a[x-1]",
+        "t.py::test_b",
+        "t.py::test_c",
+        "t.py::test_d",
+    ]
+    assert errors(output) == [
+        ("NameError", "name 'six' is not defined"),
+        ("LimitError", "too much"),
     ]

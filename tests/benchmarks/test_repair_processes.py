@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
 
+from benchmarks.repair.cases import case_of
 from benchmarks.repair.control_group import NoControlGroup, control_group
-from benchmarks.repair.differential import INSIDE
+from benchmarks.repair.differential import compare
+from benchmarks.repair.reach import reach_of
+from benchmarks.repair.releases import VENV, Release
+from benchmarks.repair.sandbox import INSIDE
 
+PYTEST = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 DAEMON = f"""
 import os, time
@@ -101,3 +109,69 @@ def test_recorded_calls_tell_two_versions_apart(tmp_path: Path) -> None:
         text for varied, text in released if not varied
     ]
     assert overfit != released
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    """A release of the library above, prepared as a downloaded one is."""
+    found = Release(directory=tmp_path / "library-1.0")
+    found.pristine.mkdir(parents=True)
+    (found.pristine / "library.py").write_text(LIBRARY)
+    (found.pristine / "test_library.py").write_text(TESTS)
+    venv.create(found.repo / VENV, symlinks=True)
+    [packages] = (found.repo / VENV).glob("lib/python*/site-packages")
+    ours = Path(sysconfig.get_path("purelib"))
+    for name in PYTEST:  # copied: the sandbox may hide where ours is
+        shutil.copytree(ours / name, packages / name)
+    shutil.copy(ours / "py.py", packages)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize(
+    ("repaired", "equal", "still_failing"),
+    [
+        ("value if value < most else most", True, ()),
+        ("min(value, 5 if value > 5 else most)", False, ()),
+        ("min(value, 3)", False, ("test_library.py::test_limit",)),
+    ],
+)
+def test_a_repair_is_compared_with_the_release(
+    release: Release, repaired: str, *, equal: bool, still_failing: tuple[str, ...]
+) -> None:
+    """A repair that does the same in other words is equal; one that suits only the tests is not,
+    and a test that still fails is found.
+    """
+    text = LIBRARY.replace("min(value, most)", repaired)
+    found = compare(release, {"library.py": text}, ())
+    assert found.functions == ("limit",)
+    assert found.compared > 400
+    assert (found.differing == 0) is equal
+    assert found.still_failing == still_failing
+    assert found.unreadable == 0
+
+
+@pytest.mark.slow
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize(
+    ("released", "broken", "kind"),
+    [
+        ("    return min(value, most)\n", "    return max(value, most)\n", "sibling call"),
+        ("    return min(value, most)\n", "    return min(value, moist)\n", "unknown name"),
+        ("    return min(value, most)\n", "    return sum(map(int, str(value)))\n", None),
+    ],
+)
+def test_one_edit_restores_the_release_or_none_does(
+    release: Release, released: str, broken: str, kind: str | None
+) -> None:
+    """A place is within reach if the repair's own edits contain the released text; the errors of
+    the failing tests are known to it.
+    """
+    place = {"name": "library-1", "library": "library", "release": "library-1.0", "line": 3}
+    texts = {"file": "library.py", "released": released, "broken": broken}
+    case = case_of("fixes", {**place, **texts, "failing": ["test_library.py::test_limit"]})
+    found = reach_of(case, release, Path(sys.executable))
+    assert found.candidates > 20
+    assert found.kind == kind
+    assert (found.rank is None) is (kind is None)

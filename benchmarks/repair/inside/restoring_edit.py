@@ -1,7 +1,7 @@
 """Script for the product's interpreter: whether one edit of the repair turns the broken file into
 the released one. Prints JSON.
 
-Usage: python reach.py FILE BROKEN RELEASED (paths of two texts of FILE)
+Usage: python restoring_edit.py FILE BROKEN RELEASED ERRORS (paths: two texts of FILE, a JSON list)
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ COMMENT = re.compile(rb"#[^\n]*")
 SIGNS = b" \t\r\n()'\",\\"
 
 
-def main(file: str, broken: bytes, released: bytes) -> dict[str, object]:
+def main(file: str, broken: bytes, released: bytes, errors: list[list[str]]) -> dict[str, object]:
     """Return the number of candidates of the changed function, and the kind and rank of the one
     that restores the released syntax tree.
     """
     source = read_source(file, broken)
     wanted = read_source(file, released)
-    tree = ast.dump(wanted.tree)
+    tree, bare = ast.dump(wanted.tree), _bare(wanted.data)
+    facts = ValueFacts(errors=tuple((kind, message) for kind, message in errors))
     lines = _lines_around(source.tree, _changed_lines(broken, released))
-    every = candidates(source, dict.fromkeys(lines, 1.0), ValueFacts())
+    every = candidates(source, dict.fromkeys(lines, 1.0), facts)
     for rank, (_, edit) in enumerate(every, 1):
         result = edit.apply(source.data)
-        if _close(result, wanted.data) and _tree(result) == tree:
+        if _bare(result) == bare and _tree(result) == tree:
             return {"candidates": len(every), "rank": rank, "kind": edit.kind}
     return {"candidates": len(every), "rank": None, "kind": None}
 
@@ -69,14 +70,10 @@ def _lines_around(tree: ast.Module, changed: set[int]) -> set[int]:
     return found
 
 
-def _close(result: bytes, wanted: bytes) -> bool:
-    """Return whether the texts may have equal trees: they are equal apart from
-    parentheses, quotes, spaces and comments.
-    """
-    return _bare(result) == _bare(wanted)
-
-
 def _bare(data: bytes) -> bytes:
+    """Return what decides whether two texts may have equal trees, without parentheses, quotes,
+    spaces and comments.
+    """
     return COMMENT.sub(b"", data).translate(None, SIGNS)
 
 
@@ -88,8 +85,5 @@ def _tree(data: bytes) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(
-        json.dumps(
-            main(sys.argv[1], Path(sys.argv[2]).read_bytes(), Path(sys.argv[3]).read_bytes())
-        )
-    )
+    texts = [Path(path).read_bytes() for path in sys.argv[2:]]
+    sys.stdout.write(json.dumps(main(sys.argv[1], texts[0], texts[1], json.loads(texts[2]))))
