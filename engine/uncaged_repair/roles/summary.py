@@ -46,6 +46,8 @@ def doubts_of(patch: PlausiblePatch) -> Iterator[str]:
         yield words
     elif patch.newly_unused:
         yield "The edit leaves a variable unused"
+    elif patch.judgement.doubt:
+        yield f"The edit {patch.judgement.doubt}"
 
 
 def summaries(task: Task) -> list[str]:

@@ -45,9 +45,11 @@ def choose(
     the comparison used.
     """
     ordered = sorted(patches, key=lambda patch: patch.key)
-    distinct = _distinct(ordered)
+    spellings = _distinct(ordered)
+    distinct = [same[0] for same in spellings]
     if len(distinct) == 1:
-        return replace(ordered[0], alternatives=Alternatives(passing=len(patches))), 0.0
+        alternatives = Alternatives(passing=len(patches), agreeing=len(patches))
+        return replace(ordered[0], alternatives=alternatives), 0.0
     run = host.run(_request(validator, distinct))
     behaviours = behaviours_of(distinct, run.compared)
     scores = agreements(behaviours)
@@ -62,6 +64,7 @@ def choose(
     alternatives = Alternatives(
         passing=len(patches),
         groups=len(behaviours),
+        agreeing=_agreeing(behaviours[best], spellings, run.compared),
         inputs=sum(len(call.inputs) for call in run.compared),
         differences=_differences(behaviours, best, run.compared),
     )
@@ -118,13 +121,33 @@ def agreements(behaviours: Sequence[Behaviour]) -> list[float]:
     ]
 
 
-def _distinct(patches: Sequence[PlausiblePatch]) -> list[PlausiblePatch]:
-    """Return the patches whose syntax trees differ, the best of equal ones."""
-    found: dict[tuple[str, str], PlausiblePatch] = {}
+def _distinct(patches: Sequence[PlausiblePatch]) -> list[list[PlausiblePatch]]:
+    """Group the patches whose syntax trees are equal, the best first."""
+    found: dict[tuple[str, str], list[PlausiblePatch]] = {}
     for patch in patches:
         edit, source = patch.candidate.edit, patch.candidate.source
-        found.setdefault((edit.path, ast.dump(ast.parse(edit.apply(source.data)))), patch)
+        key = edit.path, ast.dump(ast.parse(edit.apply(source.data)))
+        found.setdefault(key, []).append(patch)
     return list(found.values())
+
+
+def _agreeing(
+    chosen: Behaviour, spellings: Sequence[list[PlausiblePatch]], compared: Sequence[ComparedCall]
+) -> int:
+    """Return how many patches were observed to behave like the chosen one, itself included."""
+    members = {patch.number for patch in chosen.patches}
+    return sum(
+        len(same)
+        for index, same in enumerate(spellings)
+        if same[0].number == chosen.patches[0].number
+        or (same[0].number in members and _observed(index, compared))
+    )
+
+
+def _observed(number: int, compared: Sequence[ComparedCall]) -> bool:
+    return any(
+        _visible(entry.outcomes, number) is not None for call in compared for entry in call.inputs
+    )
 
 
 def _request(validator: PatchValidator, patches: Sequence[PlausiblePatch]) -> RunRequest:

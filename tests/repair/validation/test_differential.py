@@ -136,6 +136,14 @@ def test_equal_syntax_trees_are_compared_once() -> None:
     assert asked is not None
     assert len(asked.edits) == 2
     assert (found.alternatives.passing, found.alternatives.groups) == (3, 2)
+    assert found.alternatives.agreeing == 2
+
+
+def test_only_an_observed_edit_agrees() -> None:
+    """An edit whose code did not run in any call is not counted as agreeing."""
+    patches = [patch(number, text) for number, text in enumerate(("b", "a + b", "a - b"))]
+    assert chosen(World(call("xx-o", "xx-o")), *patches).alternatives.agreeing == 2
+    assert chosen(World(), *patches).alternatives.agreeing == 1
 
 
 def test_a_severe_edit_is_not_chosen_by_votes() -> None:
