@@ -49,7 +49,7 @@ def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
     end = site.source.span(node)[1] - 1
-    if not site.source.data[: end + 1].endswith(b")"):
+    if not site.source.data.endswith(b")", 0, end + 1):
         return
     names = [name for name in site.names if name not in ("self", "cls")]
     bare_generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from .edit import SourceEdit
 from .edit_site import EditSite
 from .facts import may_be_number, may_be_sequence
+from .module_index import conditions_of
 
 
 def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield `C or D`, `D or C`, `C and D`, `D and C` for the condition C, with D from the variables
     in scope and the function's conditions.
     """
-    for condition in _conditions(node):
+    for condition in conditions_of(node):
         text = (
             f"({site.segment(condition)})"
             if isinstance(condition, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda)
@@ -36,7 +37,7 @@ def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     file uses.
     """
     named = [kind for kind, _ in site.facts.errors if kind not in ("AssertionError", "Failed")]
-    used = [name for name in _exception_names(site.source.tree) if name not in named]
+    used = [name for name in site.index.exceptions if name not in named]
     if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name | ast.Attribute):
         known = site.segment(node.type)
         for rank, name in enumerate(name for name in (*named, *used) if name != known):
@@ -59,18 +60,6 @@ def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         )
         for rank, name in enumerate(name for name in others if name != kind.id):
             yield site.edit(kind, name, "exception", 0.3 / (1 + 0.3 * rank))
-
-
-def _conditions(node: ast.AST) -> Iterator[ast.expr]:
-    match node:
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            yield test
-        case ast.comprehension(ifs=[condition, *_]):
-            yield condition
-        case ast.Return(value=ast.Compare() | ast.BoolOp() as value):
-            yield value
-        case _:
-            pass
 
 
 def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, float]]:
@@ -98,14 +87,13 @@ def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, 
                 (f"{name} == 1", 0.12),
             ]
     if site.function is not None:
-        for other in ast.walk(site.function):
-            for used in _conditions(other):
-                parts = used.values if isinstance(used, ast.BoolOp) else [used]
-                found += [
-                    (site.segment(part), 0.14)
-                    for part in parts
-                    if part is not condition and len(site.segment(part)) <= 60
-                ]
+        for used in site.scope.conditions:
+            parts = used.values if isinstance(used, ast.BoolOp) else [used]
+            found += [
+                (site.segment(part), 0.14)
+                for part in parts
+                if part is not condition and len(site.segment(part)) <= 60
+            ]
     best: dict[str, float] = {}
     for text, weight in found:
         if text != site.segment(condition):
@@ -130,17 +118,3 @@ def _conjunct(extra: str) -> str:
     if extra.startswith("not "):
         return extra.removeprefix("not ")
     return extra.replace(" is None", " is not None") if extra.endswith(" is None") else extra
-
-
-def _exception_names(tree: ast.Module) -> list[str]:
-    names = [
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id.endswith(("Error", "Exception"))
-    ]
-    classes = [
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Exception"))
-    ]
-    return list(dict.fromkeys([*classes, *names]))

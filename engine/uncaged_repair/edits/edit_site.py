@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .edit import Nature, SourceEdit
 from .facts import UNKNOWN, Types, ValueFacts, types_of
-from .spans import SourceFile, own_nodes
+from .module_index import Function, IndexedStatement, ModuleIndex, Scope
+from .spans import SourceFile
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 ATOM = (
     ast.Name
     | ast.Constant
@@ -37,38 +37,33 @@ BINDING: Mapping[str, int] = {
     **{"*": 6, "/": 6, "//": 6, "%": 6, "@": 6, "sign": 7, "**": 8},
 }
 """Precedence of arithmetic operators; any other operator has a lower one."""
+CALLED = re.compile(rb"[\w\])]\s*$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EditSite:
     """Statement to be edited.
 
-    names: variables in scope, nearest first, with their observed types (empty: not known). words:
-    the short strings of the file. functions: the names of the module's functions and classes.
+    nodes: its parts that may be edited, without annotations and the text of f-strings. scope: the
+    function around it, else the module. names: variables in scope, nearest first, with their
+    observed types (empty: not known). words: the short strings of the file. functions: the names of
+    the module's functions and classes.
     """
 
     source: SourceFile
     statement: ast.stmt
-    function: Function | None
-    holder: ast.ClassDef | None
+    nodes: Sequence[ast.AST]
+    scope: Scope
+    index: ModuleIndex
     names: Mapping[str, Types]
     words: tuple[str, ...]
     functions: tuple[str, ...]
     facts: ValueFacts
 
     @property
-    def nodes(self) -> Iterator[ast.AST]:
-        """Yield the parts of the statement that may be edited: no annotations, and no text inside
-        f-strings.
-        """
-        banned = {
-            inner for annotation in _annotations(self.statement) for inner in ast.walk(annotation)
-        }
-        return (
-            node
-            for node in own_nodes(self.statement)
-            if node not in banned and self.has_own_place(node)
-        )
+    def function(self) -> Function | None:
+        """Return the innermost function around the statement."""
+        return None if isinstance(self.scope.node, ast.Module) else self.scope.node
 
     def edit(
         self, node: ast.AST, after: str, kind: str, weight: float, nature: Nature = "change"
@@ -123,17 +118,22 @@ class EditSite:
         alone.
         """
         start, end = self.source.span(node)
-        before, after = self.source.data[:start].rstrip(b" "), self.source.data[end:].lstrip(b" ")
+        data = self.source.data
+        low, high = start, end
+        while data[low - 1 : low] == b" ":
+            low -= 1
+        while data[high : high + 1] == b" ":
+            high += 1
         own = isinstance(
             self.source.parents.get(node), ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp
         )
         if (
             own
-            and before.endswith(b"(")
-            and after.startswith(b")")
-            and not re.search(rb"[\w\])]\s*$", before[:-1])
+            and data.endswith(b"(", 0, low)
+            and data.startswith(b")", high)
+            and not CALLED.search(data[max(0, low - 41) : low - 1])
         ):
-            return len(before) - 1, len(self.source.data) - len(after) + 1
+            return low - 1, high + 1
         return start, end
 
     def composite(self, node: ast.AST, text: str, symbol: str = "") -> str:
@@ -161,138 +161,67 @@ class EditSite:
     def types(self, node: ast.AST | None) -> Types:
         return types_of(node, self.names, self.facts)
 
-    def has_own_place(self, node: ast.AST) -> bool:
-        """Return whether *node* can be replaced by itself: parts of an f-string and its format have
-        the span of the whole string.
-        """
-        above = self.source.parents.get(node)
-        return not isinstance(above, ast.JoinedStr) and not (
-            isinstance(node, ast.JoinedStr) and isinstance(above, ast.FormattedValue)
-        )
 
-
-def edit_sites(source: SourceFile, facts: ValueFacts) -> Iterator[EditSite]:
+def edit_sites(source: SourceFile, index: ModuleIndex, facts: ValueFacts) -> Iterator[EditSite]:
     """Yield one site for each statement of *source*, in the order of the text."""
-    functions = [node for node in source.tree.body if isinstance(node, Function | ast.ClassDef)]
-    words = [
-        node.value
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= 40
-    ]
-    names: dict[ast.AST, Mapping[str, Types]] = {}
-    for statement in ast.walk(source.tree):
-        if not isinstance(statement, ast.stmt):
-            continue
-        around = [
-            above
-            for above in source.ancestors(statement)
-            if isinstance(above, Function | ast.ClassDef)
-        ]
-        function = next((above for above in around if isinstance(above, Function)), None)
-        holder = next((above for above in around if isinstance(above, ast.ClassDef)), None)
-        if (scope := function or source.tree) not in names:
-            names[scope] = _typed_names(
-                source, [above for above in around if isinstance(above, Function)], holder, facts
-            )
+    names: dict[Scope, Mapping[str, Types]] = {}
+    words, functions = tuple(index.words), tuple(index.functions)
+    for statement in index.statements:
+        scope = statement.scopes[0]
+        if scope not in names:
+            names[scope] = _typed_names(source, statement, index, facts)
         yield EditSite(
             source=source,
-            statement=statement,
-            function=function,
-            holder=holder,
+            statement=statement.node,
+            nodes=statement.nodes,
+            scope=scope,
+            index=index,
             names=names[scope],
-            words=tuple(dict.fromkeys(words)),
-            functions=tuple(node.name for node in functions),
+            words=words,
+            functions=functions,
             facts=facts,
         )
 
 
 def _typed_names(
-    source: SourceFile, functions: list[Function], holder: ast.ClassDef | None, facts: ValueFacts
+    source: SourceFile, statement: IndexedStatement, index: ModuleIndex, facts: ValueFacts
 ) -> dict[str, Types]:
+    """Return the variables in scope with their types: observed ones, else those of the text."""
     names: dict[str, Types] = {}
-    for function in functions:
-        for name in _bound_names(function):
-            names.setdefault(
-                name,
-                _observed_types(source.path, function, name, facts)
-                or _assigned_types(function, name),
-            )
-    for name in _module_names(source.tree):
-        names.setdefault(name, _assigned_types(source.tree, name))
-    if holder is not None and "self" in names:
-        names["self"] = names["self"] or frozenset({holder.name})
+    for scope in statement.scopes[:-1]:
+        for name in scope.bound:
+            if name not in names:
+                names[name] = _observed_types(
+                    source.path, scope.node, name, facts
+                ) or _assigned_types(scope, name)
+    for name in index.variables:
+        if name not in names:
+            names[name] = _assigned_types(index.module, name)
+    if statement.holder is not None and "self" in names:
+        names["self"] = names["self"] or frozenset({statement.holder.name})
     return names
 
 
-def _annotations(statement: ast.stmt) -> Iterator[ast.AST]:
-    if isinstance(statement, ast.AnnAssign):
-        yield statement.annotation
-    if isinstance(statement, Function):
-        if statement.returns is not None:
-            yield statement.returns
-        for argument in ast.walk(statement.args):
-            if isinstance(argument, ast.arg) and argument.annotation is not None:
-                yield argument.annotation
-
-
-def _bound_names(function: Function) -> list[str]:
-    """Return the names that *function* binds: parameters first, then in the order of the text."""
-    parameters = function.args
-    every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
-    found = [
-        argument.arg
-        for argument in (
-            *every,
-            *(extra for extra in (parameters.vararg, parameters.kwarg) if extra),
-        )
-    ]
-    stored = [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
-    found += [node.id for node in sorted(stored, key=lambda node: (node.lineno, node.col_offset))]
-    return list(dict.fromkeys(found))
-
-
-def _module_names(tree: ast.Module) -> list[str]:
-    """Return the variables that the module itself binds, without its functions, classes and
-    imports.
-    """
-    assigned = [
-        node
-        for statement in tree.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        for node in ast.walk(statement)
-    ]
-    return list(
-        dict.fromkeys(
-            node.id
-            for node in assigned
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-    )
-
-
-def _observed_types(path: str, function: Function, name: str, facts: ValueFacts) -> Types:
+def _observed_types(
+    path: str, function: Function | ast.Module, name: str, facts: ValueFacts
+) -> Types:
+    if isinstance(function, ast.Module) or (path, name) not in facts.locals:
+        return UNKNOWN
     first, last = function.lineno, function.end_lineno or function.lineno
     first = min([first, *(node.lineno for node in function.decorator_list)])
     return UNKNOWN.union(
-        *(types for line, types in facts.locals.get((path, name), ()) if first <= line <= last)
+        *(types for line, types in facts.locals[path, name] if first <= line <= last)
     )
 
 
-def _assigned_types(within: ast.AST, name: str) -> Types:
+def _assigned_types(scope: Scope, name: str) -> Types:
     """Return the types of the literals and plain calls that are assigned to *name*; empty if
     anything else is assigned, too.
     """
     found: set[str] = set()
-    for node in ast.walk(within):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            types = types_of(node.value, {}, ValueFacts())
-            if not types:
-                return UNKNOWN
-            found |= types
+    for value in scope.assigned.get(name, ()):
+        types = types_of(value, {}, ValueFacts())
+        if not types:
+            return UNKNOWN
+        found |= types
     return frozenset(found)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from .edit import SourceEdit
 from .edit_site import EditSite
 from .facts import Types, compatible, may_be_number
-from .statements import SIMPLE, block_of, is_bare_constant, line_span
+from .statements import block_of, is_bare_constant, line_span
 
 GROWING = {"list": ("append", "extend"), "set": ("add",), "deque": ("append", "appendleft")}
 
@@ -28,7 +28,7 @@ def insertions(site: EditSite) -> Iterator[SourceEdit]:
     if statement.lineno <= first_name:
         return
     newline, indent = site.source.newline, site.source.indent(statement)
-    branch = site.source.data[site.source.span(statement)[0] :].startswith(b"elif")
+    branch = site.source.data.startswith(b"elif", site.source.span(statement)[0])
     for text, weight in _statements(site, last=False):
         if not branch:
             yield site.edit_span(
@@ -42,7 +42,7 @@ def insertions(site: EditSite) -> Iterator[SourceEdit]:
     if block[-1] is statement and not isinstance(
         statement, ast.Return | ast.Raise | ast.Break | ast.Continue
     ):
-        missing = "" if site.source.data[: here[1]].endswith((b"\n", b"\r")) else newline
+        missing = "" if site.source.data.endswith((b"\n", b"\r"), 0, here[1]) else newline
         for text, weight in _statements(site, last=True):
             yield site.edit_span(
                 here[1],
@@ -59,9 +59,7 @@ def imports(site: EditSite) -> Iterator[SourceEdit]:
     body = site.source.tree.body
     for kind, message in site.facts.errors:
         name = message.split("'")[1] if kind == "NameError" and message.count("'") >= 2 else ""
-        used = any(
-            isinstance(node, ast.Name) and node.id == name for node in ast.walk(site.statement)
-        )
+        used = any(isinstance(node, ast.Name) and node.id == name for node in site.nodes)
         if name in sys.stdlib_module_names and used:
             after = [
                 statement
@@ -117,7 +115,7 @@ def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, 
 def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
     """Yield assignments of another variable, and steps by one."""
     rank = 0
-    for name in (name for name in known if _is_assigned(site, name)):
+    for name in (name for name in known if name in site.scope.stored):
         for other in (
             other for other in known if other != name and _same_type(known[name], known[other])
         ):
@@ -133,13 +131,8 @@ def _stored_parameters(site: EditSite) -> Iterator[tuple[str, float]]:
     """Yield assignments of parameters that `__init__` does not store."""
     if site.function is None or site.function.name != "__init__":
         return
-    kept = {
-        node.attr
-        for node in ast.walk(site.function)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    }
     for argument in (*site.function.args.args[1:], *site.function.args.kwonlyargs):
-        if argument.arg not in kept:
+        if argument.arg not in site.scope.kept:
             wanted = any(
                 f"'{argument.arg}'" in message
                 for kind, message in site.facts.errors
@@ -182,8 +175,8 @@ def _repeated(site: EditSite) -> list[str]:
     near = {id(statement) for statement in block}
     found = [
         node
-        for node in ast.walk(site.function)
-        if isinstance(node, SIMPLE) and id(node) not in near and not is_bare_constant(node)
+        for node in site.scope.statements
+        if id(node) not in near and not is_bare_constant(node)
     ]
     texts = [site.segment(node) for node in found]
     return [text for text in dict.fromkeys(texts) if "\n" not in text and len(text) <= 80][:12]
@@ -195,23 +188,12 @@ def _return_values(site: EditSite) -> list[str]:
     """
     if site.function is None:
         return []
-    used = [
-        site.segment(node.value)
-        for node in ast.walk(site.function)
-        if isinstance(node, ast.Return) and node.value is not None
-    ]
+    used = [site.segment(value) for value in site.scope.results]
     names = [name for name in site.names if name not in ("self", "cls") and not name.isupper()]
     short = [text for text in used if len(text) <= 30 and "\n" not in text]
     return list(
         dict.fromkeys([*short, *reversed(names), *(("self",) if "self" in site.names else ())])
     )[:10]
-
-
-def _is_assigned(site: EditSite, name: str) -> bool:
-    return site.function is not None and any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(site.function)
-    )
 
 
 def _is_unset(site: EditSite, name: str) -> bool:
@@ -222,18 +204,12 @@ def _is_unset(site: EditSite, name: str) -> bool:
         isinstance(above, ast.For | ast.While) for above in _enclosing(site)
     ):
         return False
-    lines = [
-        node.lineno
-        for node in ast.walk(site.function)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    ]
-    parameters = {
-        argument.arg for argument in ast.walk(site.function.args) if isinstance(argument, ast.arg)
-    }
+    last = site.statement.end_lineno or site.statement.lineno
+    stored = site.scope.stored.get(name, ())
     return (
-        name not in parameters
-        and bool(lines)
-        and min(lines) > (site.statement.end_lineno or site.statement.lineno)
+        name not in site.scope.parameters
+        and bool(stored)
+        and min(node.lineno for node in stored) > last
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from .edit import SourceEdit
 from .edit_site import EditSite
 from .facts import UNKNOWN, Types, compatible, may_be_number
+from .module_index import has_own_place
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -138,11 +139,11 @@ def neighbours(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     )
     own, types = site.segment(node), site.types(node)
     found: dict[str, int] = {}
-    for other in ast.walk(site.function):
+    for other in site.scope.operands:
         if (
             isinstance(other, kinds)
             and not _is_called(site, other)
-            and site.has_own_place(other)
+            and has_own_place(site.source, other)
             and compatible(types, site.types(other))
         ):
             text = site.segment(other)
@@ -180,13 +181,13 @@ def _fitting_variables(site: EditSite, types: Types, *, but: str) -> list[str]:
         for name, held in site.names.items()
         if name != but and name not in ("self", "cls", "_") and compatible(types, held)
     ]
-    text = site.segment(site.function) if site.function is not None and len(fitting) > 12 else ""
+    near = site.scope.loaded.keys() | site.scope.stored.keys() | set(site.scope.parameters)
     return sorted(
         fitting,
         key=lambda name: (
             not (types & site.names[name]),
             not site.names[name],
-            bool(text) and name not in text,
+            name not in near,
         ),
     )[:16]
 
@@ -206,13 +207,7 @@ def _attributes(site: EditSite, types: Types) -> list[str]:
 
 def _used_attributes(site: EditSite, node: ast.Attribute) -> list[str]:
     """Return the attributes that the file uses in the same way: called as methods, or not."""
-    called = _is_called(site, node)
-    used = [
-        other
-        for other in ast.walk(site.source.tree)
-        if isinstance(other, ast.Attribute) and _is_called(site, other) == called
-    ]
-    return list(dict.fromkeys(other.attr for other in used))
+    return list(site.index.methods if _is_called(site, node) else site.index.fields)
 
 
 def _closeness(near: difflib.SequenceMatcher[str], name: str) -> float:

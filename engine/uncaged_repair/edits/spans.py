@@ -141,20 +141,6 @@ def _extent(source: SourceFile, statement: ast.stmt) -> tuple[int, int]:
     return starts[first - 1], starts[last] if last < len(starts) else len(source.data)
 
 
-def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield *statement* and its expressions, but not the statements in its body."""
-    yield statement
-    waiting = [
-        child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)
-    ]
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        waiting[:0] = [
-            child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)
-        ]
-
-
 def header_lines(statement: ast.stmt) -> tuple[int, int]:
     """Return the first and the last line of *statement* without its body."""
     first = min(

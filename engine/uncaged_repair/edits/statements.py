@@ -5,24 +5,16 @@ result that is not used.
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from .edit import SourceEdit
-from .edit_site import EditSite, Function
+from .edit_site import EditSite
+from .module_index import SIMPLE, Function
 from .spans import blocks
 
-SIMPLE = (
-    ast.Assign
-    | ast.AugAssign
-    | ast.AnnAssign
-    | ast.Expr
-    | ast.Return
-    | ast.Raise
-    | ast.Break
-    | ast.Continue
-    | ast.Delete
-    | ast.Assert
-)
+BRANCH = re.compile(rb"\s*(?:else|elif|except|finally)\b")
 
 
 def results(site: EditSite) -> Iterator[SourceEdit]:
@@ -58,7 +50,7 @@ def keywords(site: EditSite) -> Iterator[SourceEdit]:
     """Yield `if` for `elif` and `while`, `break` for `continue`, and the reverse."""
     start = site.source.span(site.statement)[0]
     match site.statement:
-        case ast.If() if site.source.data[start:].startswith(b"elif"):
+        case ast.If() if site.source.data.startswith(b"elif", start):
             yield site.edit_span(start, start + len("elif"), "if", "branch", 0.4)
         case ast.If() as statement:
             yield site.edit_span(start, start + len("if"), "while", "loop", 0.3)
@@ -161,9 +153,7 @@ def moves(site: EditSite) -> Iterator[SourceEdit]:
         len(block) > 1
         and block[-1] is statement
         and isinstance(holder, ast.For | ast.While | ast.If | ast.With | ast.Try)
-        and not source.data[here[1] :]
-        .lstrip()
-        .startswith((b"else", b"elif", b"except", b"finally"))
+        and not BRANCH.match(source.data, here[1])
     ):
         yield site.edit_span(
             *here,
@@ -220,22 +210,15 @@ def _reindented(site: EditSite, span: tuple[int, int], old: str, new: str) -> st
     unchanged.
     """
     source = site.source
-    inside = {
-        line
-        for node in ast.walk(site.statement)
-        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None
-        for line in range(node.lineno + 1, node.end_lineno + 1)
-    }
     lines: list[str] = []
-    for number, start in enumerate(source.line_starts, 1):
-        if span[0] <= start < span[1]:
-            end = (
-                source.line_starts[number] if number < len(source.line_starts) else len(source.data)
-            )
-            line = source.text(start, end)
-            lines.append(
-                new + line.removeprefix(old)
-                if line.startswith(old) and line.strip() and number not in inside
-                else line
-            )
+    starts = source.line_starts
+    first = bisect_left(starts, span[0])
+    for number, start in enumerate(starts[first : bisect_left(starts, span[1])], first + 1):
+        end = starts[number] if number < len(starts) else len(source.data)
+        line = source.text(start, end)
+        lines.append(
+            new + line.removeprefix(old)
+            if line.startswith(old) and line.strip() and number not in site.index.continued
+            else line
+        )
     return "".join(lines)

@@ -1,15 +1,12 @@
-"""Ranking of patch candidates: failing tests in groups, and for each group an ordered list of
-edits. It only computes, from the measurements.
+"""Suspects of a failing run: failing tests in groups with one cause each, and how suspicious each
+line is for a group.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
-from ..edits.candidates import candidates
-from ..edits.edit import SourceEdit
 from ..edits.spans import SourceFile
 from ..harness.baseline import Baseline
 from ..harness.results import Line
@@ -21,20 +18,6 @@ IN_FUNCTION = 0.6
 MAX_UNTRACED = 40
 ELSEWHERE = 0.2
 Read = Callable[[str], SourceFile | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchCandidate:
-    """Edit with its file and its score."""
-
-    score: float
-    edit: SourceEdit
-    source: SourceFile
-
-    @property
-    def result(self) -> bytes:
-        """Return the whole changed file, in its own encoding."""
-        return self.source.encode(self.edit.apply(self.source.data))
 
 
 def groups_of(baseline: Baseline, read: Read) -> list[tuple[str, ...]]:
@@ -115,31 +98,6 @@ def _untraced(
     found |= {line: 1.0 for line in named if line[0] in paths}
     ranked = apply_hints(found, stacks, functions, text)
     return dict(sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES])
-
-
-def queue_of(
-    baseline: Baseline, group: Sequence[str], suspicion: Mapping[Line, float], read: Read
-) -> list[PatchCandidate]:
-    """Return all candidates for *group*, the most promising first."""
-    facts = baseline.facts(group)
-    found: list[PatchCandidate] = []
-    for path in sorted({path for path, _ in suspicion}):
-        source = read(path)
-        if source is not None:
-            degrees = {line: degree for (place, line), degree in suspicion.items() if place == path}
-            found += [
-                PatchCandidate(score=score, edit=edit, source=source)
-                for score, edit in candidates(source, degrees, facts)
-            ]
-    return sorted(
-        found,
-        key=lambda candidate: (
-            -candidate.score,
-            candidate.edit.path,
-            candidate.edit.start,
-            candidate.edit.after,
-        ),
-    )
 
 
 def _functions(paths: set[str], read: Read) -> dict[Line, str]:

@@ -15,7 +15,8 @@ from uncaged_engine.services.git import Git
 
 from ..harness.baseline import Baseline
 from ..harness.harness import Harness
-from ..localise.ranking import groups_of, queue_of, suspicion_of
+from ..localise.queue import queue_of
+from ..localise.ranking import groups_of, suspicion_of
 from ..task import Progress, Task
 from ..validation.search import Budget, search
 from ..validation.validator import Goal, PlausiblePatch
@@ -143,7 +144,7 @@ class Coder:
         part = self._budget.part(share)
         found = None
         for primary in _primaries(baseline, group):
-            self._progress(f"searching among {plural(len(queue), 'candidate')} for {primary}")
+            self._progress(f"searching for an edit that repairs {primary}")
             goal = Goal(
                 primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded
             )
@@ -157,7 +158,7 @@ class Coder:
             end = (
                 f"the search ended at its limit of {part.exhausted}"
                 if part.exhausted is not None
-                else f"all {len(queue)} were tried"
+                else "all were tried"
             )
             self._notes.append(
                 f"{list_names(group, 3)}: none of {plural(part.tried, 'candidate')} passed; {end}"

@@ -12,14 +12,16 @@ never does.
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ..harness.baseline import RequestRunner
-from ..localise.ranking import PatchCandidate
+from ..localise.queue import PatchCandidate
 from .differential import choose
 from .validator import Goal, PatchValidator, PlausiblePatch, Validation
 
@@ -36,6 +38,12 @@ EXTRA_SHARE = 0.5
 use; twice that if the first is severe.
 """
 ReportProgress = Callable[[int, str], None]
+
+
+class Queue(Protocol):
+    """Candidates by number, best first; IndexError behind the last."""
+
+    def __getitem__(self, number: int, /) -> PatchCandidate: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,7 +100,7 @@ class RepairResult:
 
 def search(
     hosts: Sequence[RequestRunner],
-    queue: Sequence[PatchCandidate],
+    queue: Queue,
     goal: Goal,
     budget: Budget,
     progress: ReportProgress,
@@ -143,14 +151,14 @@ class SearchPass:
     def __init__(
         self,
         hosts: Sequence[RequestRunner],
-        queue: Sequence[PatchCandidate],
+        queue: Queue,
         validator: PatchValidator,
         budget: Budget,
     ) -> None:
         self._hosts, self._queue, self.validator, self._budget = hosts, queue, validator, budget
         self._next = 0
         self._counted = 0
-        self._cutoff = len(queue)
+        self._cutoff = sys.maxsize
         self._last_cpu_s = float("inf")
         self._lock = threading.Lock()
         self._waiting: dict[int, Validation] = {}
@@ -182,11 +190,16 @@ class SearchPass:
                 if number >= self._cutoff or self._spent():
                     return
                 self._next += 1
-                if self._is_known(self._queue[number]):
-                    self._finish(number, Validation(cpu_s=0.0, ran=False), progress)
+                started = time.thread_time()
+                candidate = self._take(number)
+                if candidate is None:
+                    return
+                if self._is_known(candidate):
+                    own_s = time.thread_time() - started
+                    self._finish(number, Validation(cpu_s=own_s, ran=False), progress)
                     continue
-            started = time.thread_time()
-            validation = self.validator.validate(host, number, self._queue[number])
+            validation = self.validator.validate(host, number, candidate)
+            # the processor time of making and comparing the candidate counts, too
             own_s = time.thread_time() - started
             with self._lock:
                 self._finish(number, replace(validation, cpu_s=validation.cpu_s + own_s), progress)
@@ -211,6 +224,13 @@ class SearchPass:
         while self._counted in self._waiting and self._counted < self._cutoff:
             self._count(self._counted, self._waiting.pop(self._counted), progress)
             self._counted += 1
+
+    def _take(self, number: int) -> PatchCandidate | None:
+        """Return the candidate with this *number*, None behind the last."""
+        try:
+            return self._queue[number]
+        except IndexError:
+            return None
 
     def _count(self, number: int, validation: Validation, progress: ReportProgress) -> None:
         """Count a result; those of all earlier candidates are counted."""

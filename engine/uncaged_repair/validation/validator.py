@@ -12,7 +12,7 @@ from ..edits.spans import parses_with
 from ..harness.baseline import Baseline, RequestRunner
 from ..harness.host import RunRequest
 from ..harness.results import GREEN
-from ..localise.ranking import PatchCandidate
+from ..localise.queue import PatchCandidate
 from .alternatives import NO_ALTERNATIVES, Alternatives
 from .change_checks import newly_unused_names
 from .plausibility import PLAUSIBLE, Plausibility, plausibility

@@ -249,7 +249,7 @@ def test_suspicion_and_likelihood_both_count() -> None:
     source = read_source("x.py", b"a = b < c\nd = e < f\n")
     scores = {
         edit.line: score
-        for score, edit in reversed(candidates(source, {1: 0.5, 2: 1.0}, ValueFacts()))
+        for score, edit in reversed([*candidates(source, {1: 0.5, 2: 1.0}, ValueFacts())])
         if edit.kind == "comparison"
     }
     assert scores[2] == 2 * scores[1]

@@ -9,7 +9,6 @@ from uncaged_repair.edits.spans import (
     UnreadableSource,
     blocks,
     header_lines,
-    own_nodes,
     parses,
     read_source,
 )
@@ -73,16 +72,6 @@ def test_what_is_no_python_is_refused_with_its_path(raw: bytes) -> None:
     """
     with pytest.raises(UnreadableSource, match=r"odd\.py"):
         read_source("odd.py", raw)
-
-
-def test_the_nodes_of_a_statement_are_its_own() -> None:
-    """Neither the body of a compound statement nor the bodies of its handlers belong to it; the
-    handlers themselves do.
-    """
-    source = read_source("x.py", b"try:\n    a = 1\nexcept (B, C):\n    d = 2\n")
-    names = {node.id for node in own_nodes(source.tree.body[0]) if isinstance(node, ast.Name)}
-    assert names == {"B", "C"}
-    assert any(isinstance(node, ast.ExceptHandler) for node in own_nodes(source.tree.body[0]))
 
 
 def test_the_header_of_a_compound_statement_ends_before_its_body() -> None:

@@ -11,7 +11,7 @@ from uncaged_repair.edits.spans import read_source
 from uncaged_repair.harness.baseline import Baseline
 from uncaged_repair.harness.host import RunRequest
 from uncaged_repair.harness.results import Collected, RunReport, TestResult
-from uncaged_repair.localise.ranking import PatchCandidate
+from uncaged_repair.localise.queue import PatchCandidate
 from uncaged_repair.validation.search import Budget, search
 from uncaged_repair.validation.validator import Goal, PatchValidator, PlausiblePatch
 
