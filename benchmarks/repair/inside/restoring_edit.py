@@ -30,7 +30,7 @@ def main(file: str, broken: bytes, released: bytes, errors: list[list[str]]) -> 
     tree, bare = ast.dump(wanted.tree), _bare(wanted.data)
     facts = ValueFacts(errors=tuple((kind, message) for kind, message in errors))
     lines = _lines_around(source.tree, _changed_lines(broken, released))
-    every = candidates(source, dict.fromkeys(lines, 1.0), facts)
+    every = list(candidates(source, dict.fromkeys(lines, 1.0), facts))
     for rank, (_, edit) in enumerate(every, 1):
         result = edit.apply(source.data)
         if _bare(result) == bare and _tree(result) == tree:

@@ -10,8 +10,10 @@ from itertools import combinations
 
 from .edit import SourceEdit
 from .edit_site import EditSite
-from .facts import compatible, may_be_number, may_be_sequence
+from .facts import SEQUENCES, UNKNOWN_FIT, Types, fit, number_fit
 
+TEXT: Types = frozenset({"str"})
+CONTAINERS: Types = frozenset({"list", "dict", "set"})
 SIBLINGS: Sequence[Sequence[str]] = tuple(
     tuple(family.split())
     for family in (
@@ -33,17 +35,15 @@ def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         return
     plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
     for turn, (first, second) in enumerate(combinations(plain, 2)):
-        if compatible(site.types(first), site.types(second)):
-            yield _swap(site, first, second, "argument swap", 0.8 / (1 + 0.3 * turn))
+        yield _swap(site, first, second, "argument swap", 1 / (1 + 0.3 * turn))
     for turn, (left, right) in enumerate(combinations(node.keywords, 2)):
-        if compatible(site.types(left.value), site.types(right.value)):
-            yield _swap(site, left.value, right.value, "argument swap", 0.6 / (1 + 0.3 * turn))
+        yield _swap(site, left.value, right.value, "argument swap", 0.7 / (1 + 0.3 * turn))
     every: list[ast.AST] = [*node.args, *node.keywords]
     for index, argument in enumerate(every if len(every) > 1 else []):
         low, high = site.source.span(argument)
         low = site.source.span(every[index - 1])[1] if index else low
         high = high if index else site.source.span(every[1])[0]
-        yield site.edit_span(low, high, "", "argument dropped", 0.25)
+        yield site.edit_span(low, high, "", "argument dropped", 1.0)
     yield from _added(site, node)
 
 
@@ -60,7 +60,7 @@ def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
                 end,
                 f", {name}" if node.args else name,
                 "argument added",
-                0.16 / (1 + 0.25 * rank),
+                1 / (1 + 0.25 * rank),
             )
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name in ("sorted", "sort") and not any(
@@ -70,9 +70,32 @@ def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
             end,
             end,
             f"{', ' if node.args or node.keywords else ''}reverse=True",
-            "argument added",
-            0.45,
+            "order reversed",
+            1.0,
         )
+
+
+def keyword_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield a keyword argument that other calls of the same function pass, or that is called like
+    a parameter of this function.
+    """
+    if not isinstance(node, ast.Call) or not site.source.segment(node).endswith(")"):
+        return
+    own = {keyword.arg for keyword in node.keywords}
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    texts = [
+        f"{keyword.arg}={site.segment(keyword.value)}"
+        for call in site.index.module.calls.get(name, ())
+        for keyword in call.keywords
+        if keyword.arg is not None and keyword.arg not in own
+    ]
+    texts += [f"{held}={held}" for held in site.scope.parameters if held in site.index.keywords]
+    end = site.source.span(node)[1] - 1
+    comma = ", " if node.args or node.keywords else ""
+    known = [text for text in dict.fromkeys(texts) if text.partition("=")[0] not in own]
+    for rank, text in enumerate(known[:8]):
+        if len(text) <= 60 and "\n" not in text:
+            yield site.edit_span(end, end, comma + text, "keyword passed", 1 / (1 + 0.3 * rank))
 
 
 def siblings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -87,10 +110,8 @@ def siblings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     for family in SIBLINGS:
         if name in family:
             for rank, other in enumerate(other for other in family if other != name):
-                weight = 0.8 if len(family) == 2 else 0.55
-                yield site.edit_span(
-                    start, end, other, "sibling call", weight / (1 + 0.3 * rank), line=node.lineno
-                )
+                likely = (1.0 if len(family) == 2 else 0.7) / (1 + 0.3 * rank)
+                yield site.edit_span(start, end, other, "sibling call", likely, line=node.lineno)
     above = site.source.parents.get(node)
     if (
         isinstance(node, ast.Name)
@@ -99,7 +120,7 @@ def siblings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         and name in site.functions
     ):
         for rank, other in enumerate(other for other in site.functions if other != name):
-            yield site.edit(node, other, "other function", 0.3 / (1 + 0.2 * rank))
+            yield site.edit(node, other, "other function", 1 / (1 + 0.2 * rank))
 
 
 def wrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -107,15 +128,15 @@ def wrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     if not isinstance(node, ast.expr) or not _is_wrappable(site, node):
         return
     text, types = site.segment(node), site.types(node)
-    for rank, (name, weight) in enumerate(_wrappers(site, node)):
-        yield site.edit(node, f"{name}({text})", "call around", weight / (1 + 0.1 * rank))
-    if may_be_number(types) and types != {"bool"} and not isinstance(node, ast.Constant):
-        place = 0.4 if isinstance(site.source.parents.get(node), ast.Return | ast.Assign) else 0.16
-        own = [
-            name
-            for name, held in site.names.items()
-            if may_be_number(held) and (held or not types) and name not in (text, "self")
-        ]
+    for rank, (name, likely) in enumerate(_wrappers(site, node)):
+        yield site.edit(node, f"{name}({text})", "conversion", likely / (1 + 0.1 * rank))
+    if not isinstance(node, ast.Constant):
+        place = 1.0 if isinstance(site.source.parents.get(node), ast.Return | ast.Assign) else 0.4
+        place *= number_fit(types)
+        own = sorted(
+            (name for name in site.names if name not in (text, "self")),
+            key=lambda name: -number_fit(site.names[name]),
+        )
         targets = [
             target.id
             for target in getattr(site.statement, "targets", [])
@@ -124,34 +145,22 @@ def wrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         limits = list(dict.fromkeys([*targets, "0", *own[:6], "1"]))
         for rank, limit in enumerate(limits):
             for name in ("max", "min"):
-                yield site.edit(
-                    node, f"{name}({limit}, {text})", "call around", place / (1 + 0.2 * rank)
-                )
-    if types == {"str"} and not isinstance(node, ast.Constant):
+                yield site.edit(node, f"{name}({limit}, {text})", "limit", place / (1 + 0.2 * rank))
+    if not isinstance(node, ast.Constant):
         for rank, method in enumerate(
             ("lower()", "strip()", "upper()", "rstrip()", "split()", "title()")
         ):
             yield site.edit(
-                node, f"{site.operand(node)}.{method}", "call around", 0.3 / (1 + 0.3 * rank)
+                node,
+                f"{site.operand(node)}.{method}",
+                "method of a text",
+                fit(types, TEXT) / (1 + 0.3 * rank),
             )
-    if types & {"list", "dict", "set"} and isinstance(node, ast.Name | ast.Attribute):
-        yield site.edit(node, f"{site.operand(node)}.copy()", "call around", 0.3)
-    if "dict" in types and isinstance(node, ast.Name | ast.Attribute):
-        for method in ("items()", "values()"):
-            yield site.edit(node, f"{site.operand(node)}.{method}", "call around", 0.2)
-    if (
-        isinstance(node, ast.Attribute | ast.Name)
-        and not isinstance(getattr(node, "ctx", None), ast.Store)
-        and types & {"method", "function"}
-    ):
-        yield site.edit(node, f"{text}()", "call added", 0.6)
-    if isinstance(node, ast.Attribute) and not types and isinstance(node.ctx, ast.Load):
-        yield site.edit(node, f"{text}()", "call added", 0.2)
 
 
 def unwrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield the argument instead of the call, the object instead of its method's result, the method
-    itself, and the call with or without `await`.
+    """Yield the argument instead of the call, the object instead of its method's result, and the
+    call with or without `await`.
     """
     match node:
         case ast.Call(func=function, args=operands):
@@ -159,13 +168,11 @@ def unwrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
                 one for one in operands if not isinstance(one, ast.Starred)
             ):
                 yield site.edit(
-                    node, site.instead(node, argument), "call removed", 0.4 / (1 + 0.5 * rank)
+                    node, site.instead(node, argument), "argument for call", 1 / (1 + 0.5 * rank)
                 )
             above = site.source.parents.get(node)
             if isinstance(function, ast.Attribute) and not isinstance(above, ast.Expr):
-                yield site.edit(node, site.operand(function.value), "call removed", 0.25)
-            if not operands and not node.keywords:
-                yield site.edit(node, site.segment(function), "call removed", 0.12)
+                yield site.edit(node, site.operand(function.value), "object for call", 1.0)
             if isinstance(site.function, ast.AsyncFunctionDef) and not isinstance(above, ast.Await):
                 yield site.edit(
                     node, site.composite(node, f"await {site.segment(node)}"), "await", 0.7
@@ -209,30 +216,16 @@ def _wrappers(site: EditSite, node: ast.expr) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     if isinstance(node, ast.Constant):
         return found
-    if may_be_number(types) and types != {"bool"}:
-        found += [
-            ("abs", 0.4 if types else 0.15),
-            ("int", 0.35 if types else 0.15),
-            ("round", 0.25 if types else 0.1),
-            ("float", 0.15),
-        ]
-        found += [("str", 0.3 if types else 0.15)]
-    if types & {"str"} or (not types and isinstance(node, ast.Call | ast.Subscript | ast.Name)):
-        found += [("int", 0.3 if types else 0.1), ("float", 0.15 if types else 0.05)]
-    if may_be_sequence(types) or types & {"set", "dict"}:
-        known = 1.0 if types else 0.4
-        found += [
-            ("len", 0.4 * known),
-            ("sorted", 0.35 * known),
-            ("list", 0.3 * known),
-            ("set", 0.3 * known),
-            ("reversed", 0.3 * known),
-            ("sum", 0.2 * known),
-        ]
-        found += [("tuple", 0.15 * known), ("max", 0.12 * known), ("min", 0.12 * known)]
-        if isinstance(site.source.parents.get(node), ast.For | ast.comprehension):
-            found += [("enumerate", 0.1 * known), ("range", 0.1 * known)]
-    return found
+    number, text = number_fit(types), fit(types, TEXT)
+    found += [("abs", number), ("int", max(number, 0.8 * text)), ("round", 0.6 * number)]
+    found += [("float", 0.4 * max(number, text)), ("str", 0.8 * max(number, UNKNOWN_FIT))]
+    known = fit(types, SEQUENCES | CONTAINERS)
+    found += [("len", known), ("sorted", 0.9 * known), ("list", 0.8 * known), ("set", 0.7 * known)]
+    found += [("reversed", 0.7 * known), ("sum", 0.5 * known), ("tuple", 0.4 * known)]
+    found += [("max", 0.3 * known), ("min", 0.3 * known)]
+    if isinstance(site.source.parents.get(node), ast.For | ast.comprehension):
+        found += [("enumerate", 0.3 * known), ("range", 0.3 * known)]
+    return sorted(found, key=lambda item: -item[1])
 
 
 def _is_wrappable(site: EditSite, node: ast.expr) -> bool:

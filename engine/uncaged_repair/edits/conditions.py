@@ -7,10 +7,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .edit import SourceEdit
+from .edit import Nature, SourceEdit
 from .edit_site import EditSite
-from .facts import may_be_number, may_be_sequence
-from .module_index import conditions_of
+from .facts import NUMBERS, SEQUENCES
+from .scopes import conditions_of
 
 
 def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -23,13 +23,14 @@ def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             if isinstance(condition, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda)
             else site.segment(condition)
         )
-        for rank, (extra, likely) in enumerate(_further_conditions(site, condition)):
-            weight = likely / (1 + 0.06 * rank)
+        for rank, (extra, first) in enumerate(_further_conditions(site, condition)):
+            likely = first / (1 + 0.06 * rank)
             either, both = (text, extra), (text, _conjunct(extra))
             if _protects(extra, condition):
                 either, both = either[::-1], both[::-1]
-            yield site.edit(condition, " or ".join(either), "condition extended", weight)
-            yield site.edit(condition, " and ".join(both), "condition extended", weight * 0.9)
+            yield site.edit(condition, " or ".join(either), "condition extended", likely)
+            nature: Nature = "hide" if _leads_to_raise(node) else "change"
+            yield site.edit(condition, " and ".join(both), "condition narrowed", likely, nature)
 
 
 def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -41,8 +42,10 @@ def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     if isinstance(node, ast.ExceptHandler) and isinstance(node.type, ast.Name | ast.Attribute):
         known = site.segment(node.type)
         for rank, name in enumerate(name for name in (*named, *used) if name != known):
-            yield site.edit(node.type, f"({known}, {name})", "exception", 0.4 / (1 + 0.3 * rank))
-            yield site.edit(node.type, name, "exception", 0.35 / (1 + 0.3 * rank))
+            yield site.edit(
+                node.type, f"({known}, {name})", "exception added", 1 / (1 + 0.3 * rank)
+            )
+            yield site.edit(node.type, name, "exception caught", 1 / (1 + 0.3 * rank))
     raised = node.exc if isinstance(node, ast.Raise) else None
     kind = raised.func if isinstance(raised, ast.Call) else raised
     if isinstance(kind, ast.Name):
@@ -59,7 +62,7 @@ def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             ]
         )
         for rank, name in enumerate(name for name in others if name != kind.id):
-            yield site.edit(kind, name, "exception", 0.3 / (1 + 0.3 * rank))
+            yield site.edit(kind, name, "exception raised", 1 / (1 + 0.3 * rank))
 
 
 def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, float]]:
@@ -71,26 +74,24 @@ def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, 
     found: list[tuple[str, float]] = []
     for name in (name for name in site.names if name not in ("self", "cls") and not name.isupper()):
         types, near = site.names[name], name in inside
-        if missing and (not types or "NoneType" in types):
-            found.append((f"{name} is None", 0.6 if near else 0.4))
-        if may_be_sequence(types) or types & {"dict", "set"}:
-            found.append((f"not {name}", 0.3 if near or types else 0.12))
-        elif "bool" in types:
-            found += [(name, 0.25), (f"not {name}", 0.25)]
-        elif "NoneType" in types:
-            found.append((f"{name} is None", 0.25))
-        if types and may_be_number(types) and "bool" not in types:
-            found += [
-                (f"{name} == 0", 0.2),
-                (f"{name} < 0", 0.2),
-                (f"{name} > 0", 0.16),
-                (f"{name} == 1", 0.12),
-            ]
+        own = 1.0 if near else 0.6
+        absent = (0.3, 0.8, 1.0)[
+            ("NoneType" in types) + (missing and bool(not types or "NoneType" in types))
+        ]
+        found.append((f"{name} is None", absent * own))
+        empty = types & (SEQUENCES | {"dict", "set"})
+        found.append((f"not {name}", (0.5 if empty or near else 0.2) * own))
+        found.append((name, (0.4 if "bool" in types else 0.2) * own))
+        number = types & NUMBERS and "bool" not in types
+        found += [
+            (f"{name} {test}", likely * own * (1.0 if number else 0.1))
+            for test, likely in (("== 0", 0.35), ("< 0", 0.35), ("> 0", 0.25), ("== 1", 0.2))
+        ]
     if site.function is not None:
         for used in site.scope.conditions:
             parts = used.values if isinstance(used, ast.BoolOp) else [used]
             found += [
-                (site.segment(part), 0.14)
+                (site.segment(part), 0.4)
                 for part in parts
                 if part is not condition and len(site.segment(part)) <= 60
             ]
@@ -99,6 +100,11 @@ def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, 
         if text != site.segment(condition):
             best[text] = max(weight, best.get(text, 0.0))
     return sorted(best.items(), key=lambda item: -item[1])[:24]
+
+
+def _leads_to_raise(node: ast.AST) -> bool:
+    """Return whether the condition of *node* decides over a `raise` alone."""
+    return isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)
 
 
 def _protects(extra: str, condition: ast.expr) -> bool:

@@ -10,10 +10,11 @@ from typing import Literal
 
 from .spans import SourceFile
 
-Nature = Literal["change", "weaken", "delete"]
+Nature = Literal["change", "weaken", "hide", "delete"]
 TOKEN = re.compile(r"-?\b\d[\w.]*|\w+|[-+*/%&|^<>=!@:]+|[^\s()]")
-NATURES: Sequence[Nature] = ("change", "weaken", "delete")
-"""Order of preference, if several edits pass all tests."""
+NATURES: Sequence[Nature] = ("change", "weaken", "hide", "delete")
+"""Order of preference, if several edits pass all tests. One that hides only keeps a test from the
+failing line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class SourceEdit:
     """Replacement of ``source.data[start:end]``.
 
     line: the line whose suspiciousness counts. weight: how likely such an edit is a fix, above 0
-    and at most 1.
+    and at most 1. traits: the evidence in it.
     """
 
     path: str
@@ -33,6 +34,7 @@ class SourceEdit:
     line: int
     weight: float
     nature: Nature = "change"
+    traits: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

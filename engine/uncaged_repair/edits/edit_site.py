@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from .edit import Nature, SourceEdit
 from .facts import UNKNOWN, Types, ValueFacts, types_of
-from .module_index import Function, IndexedStatement, ModuleIndex, Scope
+from .module_index import IndexedStatement, ModuleIndex
+from .scopes import Function, NameScope, conditions_of
 from .spans import SourceFile
 
 ATOM = (
@@ -37,6 +38,22 @@ BINDING: Mapping[str, int] = {
     **{"*": 6, "/": 6, "//": 6, "%": 6, "@": 6, "sign": 7, "**": 8},
 }
 """Precedence of arithmetic operators; any other operator has a lower one."""
+LOGGING = frozenset({"debug", "info", "warning", "error", "exception", "critical", "warn"})
+NO_DATA = frozenset(
+    [
+        "module",
+        "type",
+        "function",
+        "builtin_function_or_method",
+        "method",
+        "Logger",
+        "TypeVar",
+        "ABCMeta",
+        "EnumMeta",
+        "EnumType",
+    ]
+)
+"""Observed types of names that stand for no data."""
 CALLED = re.compile(rb"[\w\])]\s*$")
 
 
@@ -47,18 +64,21 @@ class EditSite:
     nodes: its parts that may be edited, without annotations and the text of f-strings. scope: the
     function around it, else the module. names: variables in scope, nearest first, with their
     observed types (empty: not known). words: the short strings of the file. functions: the names of
-    the module's functions and classes.
+    the module's functions and classes. conditions: their spans and names.
+    messages: spans of values that are put into messages.
     """
 
     source: SourceFile
     statement: ast.stmt
     nodes: Sequence[ast.AST]
-    scope: Scope
+    scope: NameScope
     index: ModuleIndex
     names: Mapping[str, Types]
     words: tuple[str, ...]
     functions: tuple[str, ...]
     facts: ValueFacts
+    conditions: Sequence[tuple[int, int, frozenset[str]]]
+    messages: Sequence[tuple[int, int]]
 
     @property
     def function(self) -> Function | None:
@@ -164,7 +184,7 @@ class EditSite:
 
 def edit_sites(source: SourceFile, index: ModuleIndex, facts: ValueFacts) -> Iterator[EditSite]:
     """Yield one site for each statement of *source*, in the order of the text."""
-    names: dict[Scope, Mapping[str, Types]] = {}
+    names: dict[NameScope, Mapping[str, Types]] = {}
     words, functions = tuple(index.words), tuple(index.functions)
     for statement in index.statements:
         scope = statement.scopes[0]
@@ -180,7 +200,37 @@ def edit_sites(source: SourceFile, index: ModuleIndex, facts: ValueFacts) -> Ite
             words=words,
             functions=functions,
             facts=facts,
+            conditions=[
+                (*source.span(condition), _names_in(condition))
+                for node in statement.nodes
+                for condition in conditions_of(node)
+            ],
+            messages=[source.span(value) for node in statement.nodes for value in _shown(node)],
         )
+
+
+def _names_in(node: ast.expr) -> frozenset[str]:
+    return frozenset(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+
+
+def _shown(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the values that *node* puts into a message."""
+    match node:
+        case ast.FormattedValue(value=value):
+            yield value
+        case (
+            ast.Raise(exc=ast.Call(args=arguments))
+            | ast.Call(func=ast.Attribute(attr="format"), args=arguments)
+        ):
+            yield from arguments
+        case ast.Call(func=ast.Attribute(attr=name), args=arguments) if name in LOGGING:
+            yield from arguments
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=value):
+            yield value
+        case ast.Assert(msg=ast.expr() as value):
+            yield value
+        case _:
+            pass
 
 
 def _typed_names(
@@ -199,7 +249,12 @@ def _typed_names(
             names[name] = _assigned_types(index.module, name)
     if statement.holder is not None and "self" in names:
         names["self"] = names["self"] or frozenset({statement.holder.name})
-    return names
+    inner = {name for scope in statement.scopes[:-1] for name in scope.bound}
+    return {
+        name: types
+        for name, types in names.items()
+        if not types & NO_DATA and (name in inner or name not in index.objects)
+    }
 
 
 def _observed_types(
@@ -214,7 +269,7 @@ def _observed_types(
     )
 
 
-def _assigned_types(scope: Scope, name: str) -> Types:
+def _assigned_types(scope: NameScope, name: str) -> Types:
     """Return the types of the literals and plain calls that are assigned to *name*; empty if
     anything else is assigned, too.
     """

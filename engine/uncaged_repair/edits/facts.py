@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 NUMBERS = frozenset({"int", "float", "bool", "complex", "Decimal", "Fraction"})
 SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "range", "deque", "bytearray"})
 Types = frozenset[str]
+UNKNOWN_FIT = 0.5
+MISFIT = 0.15
 UNKNOWN: Types = frozenset()
 RESULT_TYPES: Mapping[str, str] = {
     **dict.fromkeys(
@@ -88,14 +90,18 @@ def compatible(types: Types, other: Types) -> bool:
     return bool(left & NUMBERS and right & NUMBERS)
 
 
-def may_be_number(types: Types) -> bool:
-    """Return whether a value of *types* may be a number; of unknown types it may."""
-    return not types or bool(types & NUMBERS)
+def fit(types: Types, wanted: Types) -> float:
+    """Return how well a value of *types* suits where one of *wanted* is used, above 0: the failing
+    run is wrong somewhere, so that its types are evidence and no proof.
+    """
+    if types & wanted:
+        return 1.0
+    return MISFIT if types - {"NoneType"} else UNKNOWN_FIT
 
 
-def may_be_sequence(types: Types) -> bool:
-    """Return whether a value of *types* may be sliced; of unknown types it may."""
-    return not types or bool(types & SEQUENCES)
+def number_fit(types: Types) -> float:
+    """Return how well a value of *types* suits as a number."""
+    return MISFIT if types == {"bool"} else fit(types, NUMBERS)
 
 
 def types_of(node: ast.AST | None, names: Mapping[str, Types], facts: ValueFacts) -> Types:  # noqa: PLR0912 - one branch for each kind of expression

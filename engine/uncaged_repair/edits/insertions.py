@@ -7,12 +7,15 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from .edit import SourceEdit
+from .edit import Nature, SourceEdit
 from .edit_site import EditSite
-from .facts import Types, compatible, may_be_number
+from .facts import MISFIT, Types, compatible, fit, number_fit
 from .statements import block_of, is_bare_constant, line_span
 
+MAX_ASSIGNMENTS = 40
+EMPTY: Types = frozenset({"list", "str", "dict", "set", "tuple"})
 GROWING = {"list": ("append", "extend"), "set": ("add",), "deque": ("append", "appendleft")}
 
 
@@ -29,27 +32,24 @@ def insertions(site: EditSite) -> Iterator[SourceEdit]:
         return
     newline, indent = site.source.newline, site.source.indent(statement)
     branch = site.source.data.startswith(b"elif", site.source.span(statement)[0])
-    for text, weight in _statements(site, last=False):
-        if not branch:
-            yield site.edit_span(
-                here[0],
-                here[0],
-                _indented(text, indent, newline),
-                "statement added",
-                weight,
-                line=statement.lineno,
-            )
+    for new in [] if branch else _statements(site, last=False):
+        text = _indented(new.text, indent, newline)
+        yield site.edit_span(
+            here[0], here[0], text, new.kind, new.likely, nature=new.nature, line=statement.lineno
+        )
     if block[-1] is statement and not isinstance(
         statement, ast.Return | ast.Raise | ast.Break | ast.Continue
     ):
         missing = "" if site.source.data.endswith((b"\n", b"\r"), 0, here[1]) else newline
-        for text, weight in _statements(site, last=True):
+        for new in _statements(site, last=True):
+            text = missing + _indented(new.text, indent, newline)
             yield site.edit_span(
                 here[1],
                 here[1],
-                missing + _indented(text, indent, newline),
-                "statement added",
-                weight,
+                text,
+                new.kind,
+                new.likely,
+                nature=new.nature,
                 line=statement.lineno,
             )
 
@@ -77,8 +77,18 @@ def imports(site: EditSite) -> Iterator[SourceEdit]:
             )
 
 
-def _statements(site: EditSite, *, last: bool) -> Iterator[tuple[str, float]]:
-    """Yield statements with their weights. last: the place is the end of a block."""
+@dataclass(frozen=True, slots=True)
+class _New:
+    """Statement to be added."""
+
+    text: str
+    kind: str
+    likely: float
+    nature: Nature = "change"
+
+
+def _statements(site: EditSite, *, last: bool) -> Iterator[_New]:
+    """Yield statements to be added. last: the place is the end of a block."""
     known = {
         name: types
         for name, types in site.names.items()
@@ -89,15 +99,19 @@ def _statements(site: EditSite, *, last: bool) -> Iterator[tuple[str, float]]:
     yield from _reassignments(site, known)
     looped = any(isinstance(above, ast.For | ast.While) for above in _enclosing(site))
     if last:
-        for rank, name in enumerate(_return_values(site)):
-            yield f"return {name}", 0.45 / (1 + 0.15 * rank)
-        yield from (("break", 0.4), ("continue", 0.35)) if looped else ()
+        early = any(True for _ in _enclosing(site))
+        usual = {site.segment(value) for value in site.scope.results}
+        for rank, value in enumerate(_return_values(site)):
+            nature: Nature = "hide" if early and value not in usual else "change"
+            yield _New(f"return {value}", "return inserted", 1 / (1 + 0.15 * rank), nature)
+        for jump, likely in (("break", 1.0), ("continue", 0.9)) if looped else ():
+            yield _New(jump, "jump inserted", likely)
     for rank, text in enumerate(_repeated(site)):
-        yield text, 0.2 / (1 + 0.15 * rank)
+        yield _New(text, "statement repeated", 1 / (1 + 0.15 * rank))
     yield from _guard_clauses(site, list(known), looped)
 
 
-def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
+def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[_New]:
     """Yield calls that add an element to a list or a set."""
     growing = [
         (name, container)
@@ -108,26 +122,29 @@ def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, 
     for rank, (name, container) in enumerate(growing):
         for other in (other for other in known if other != name and not _is_unset(site, other)):
             for turn, method in enumerate(GROWING[container]):
-                if method != "extend" or known[other] & {"list", "tuple"}:
-                    yield f"{name}.{method}({other})", 0.3 / (1 + 0.12 * rank + turn)
+                fits = method != "extend" or bool(known[other] & {"list", "tuple"})
+                likely = (1.0 if fits else MISFIT) / (1 + 0.12 * rank + turn)
+                yield _New(f"{name}.{method}({other})", "element appended", likely)
 
 
-def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[tuple[str, float]]:
+def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[_New]:
     """Yield assignments of another variable, and steps by one."""
     rank = 0
     for name in (name for name in known if name in site.scope.stored):
-        for other in (
-            other for other in known if other != name and _same_type(known[name], known[other])
-        ):
-            yield f"{name} = {other}", 0.22 / (1 + 0.1 * rank)
+        others = [other for other in known if other != name]
+        for other in sorted(others, key=lambda other: not _same_type(known[name], known[other])):
+            fits = 1.0 if _same_type(known[name], known[other]) else MISFIT
+            yield _New(f"{name} = {other}", "assignment added", fits / (1 + 0.1 * rank))
             rank += 1
-        if known[name] and may_be_number(known[name]) and "bool" not in known[name]:
-            for step in ("+= 1", "-= 1", "= 0"):
-                yield f"{name} {step}", 0.22 / (1 + 0.1 * rank)
-            rank += 1
+            if rank >= MAX_ASSIGNMENTS:
+                return
+        for step in ("+= 1", "-= 1", "= 0"):
+            likely = number_fit(known[name]) / (1 + 0.1 * rank)
+            yield _New(f"{name} {step}", "step added", likely)
+        rank += 1
 
 
-def _stored_parameters(site: EditSite) -> Iterator[tuple[str, float]]:
+def _stored_parameters(site: EditSite) -> Iterator[_New]:
     """Yield assignments of parameters that `__init__` does not store."""
     if site.function is None or site.function.name != "__init__":
         return
@@ -138,33 +155,32 @@ def _stored_parameters(site: EditSite) -> Iterator[tuple[str, float]]:
                 for kind, message in site.facts.errors
                 if kind == "AttributeError"
             )
-            yield f"self.{argument.arg} = {argument.arg}", 0.95 if wanted else 0.4
+            text = f"self.{argument.arg} = {argument.arg}"
+            yield _New(text, "parameter stored", 1.0 if wanted else 0.5)
 
 
-def _guard_clauses(site: EditSite, seen: list[str], looped: bool) -> Iterator[tuple[str, float]]:
+def _guard_clauses(site: EditSite, seen: list[str], looped: bool) -> Iterator[_New]:
     """Yield `if x is None: return …` and the like, with the values that the function returns
     elsewhere.
     """
     results = _return_values(site)[:3] or ["0", "[]", "False"]
     none = any("NoneType" in message for _, message in site.facts.errors)
-    parameters = [
-        name
-        for name in seen
-        if site.function is not None
-        and any(argument.arg == name for argument in site.function.args.args)
-    ]
+    parameters = [name for name in seen if name in site.scope.parameters]
     for rank, name in enumerate(parameters[:4]):
         types = site.names[name]
-        tests = [(f"{name} is None", 0.3 if none else 0.08)]
-        if not types or types & {"list", "str", "dict", "set", "tuple"}:
-            tests.append((f"not {name}", 0.16))
-        if types and may_be_number(types):
-            tests += [(f"{name} == 0", 0.12), (f"{name} < 0", 0.1)]
-        for test, weight in tests:
+        number = number_fit(types)
+        tests = [
+            (f"{name} is None", 1.0 if none else 0.3),
+            (f"not {name}", 0.5 * fit(types, EMPTY)),
+            (f"{name} == 0", 0.4 * number),
+            (f"{name} < 0", 0.3 * number),
+        ]
+        for test, first in tests:
             for turn, result in enumerate([*results, "None"]):
-                yield f"if {test}:\n    return {result}", weight / (1 + 0.3 * rank + 0.4 * turn)
+                likely = first / (1 + 0.3 * rank + 0.4 * turn)
+                yield _New(f"if {test}:\n    return {result}", "guard", likely, "hide")
     for rank, name in enumerate(seen[:5] if looped else []):
-        yield f"if not {name}:\n    continue", 0.08 / (1 + 0.3 * rank)
+        yield _New(f"if not {name}:\n    continue", "guard", 0.3 / (1 + 0.3 * rank), "hide")
 
 
 def _repeated(site: EditSite) -> list[str]:

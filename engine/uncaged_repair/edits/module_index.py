@@ -6,63 +6,35 @@ All edit sites of a file share it, so that no operator walks a function or the f
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import builtins
+import difflib
+import re
 from dataclasses import dataclass, field
 
-from .spans import SourceFile
+from .scopes import Function, NameScope, note_in_scope
+from .spans import LINE_END, SourceFile
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-SIMPLE = (
-    ast.Assign
-    | ast.AugAssign
-    | ast.AnnAssign
-    | ast.Expr
-    | ast.Return
-    | ast.Raise
-    | ast.Break
-    | ast.Continue
-    | ast.Delete
-    | ast.Assert
-)
 MAX_WORD = 40
+TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[-+*/%&|^<>=!]=|//|\*\*|->|'[^'\n]*'|\"[^\"\n]*\"|\S")
+OF_TYPES = frozenset(
+    [
+        "TypeVar",
+        "ParamSpec",
+        "TypeVarTuple",
+        "NewType",
+        "NamedTuple",
+        "namedtuple",
+        "Enum",
+        "TypedDict",
+        "getLogger",
+        "Union",
+        "Optional",
+    ]
+)
+"""Calls and items of these are types and loggers, not data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scope:
-    """Contents of a function, or of the whole module, in the order of the text; those of the
-    functions inside it count.
-
-    assigned: variable to the expressions that are assigned to it. kept: attributes that are
-    assigned. operands: items, attributes and calls. results: returned expressions.
-    """
-
-    node: Function | ast.Module
-    stored: dict[str, list[ast.Name]] = field(default_factory=dict)
-    loaded: dict[str, list[ast.Name]] = field(default_factory=dict)
-    assigned: dict[str, list[ast.expr]] = field(default_factory=dict)
-    kept: set[str] = field(default_factory=set)
-    conditions: list[ast.expr] = field(default_factory=list)
-    operands: list[ast.Subscript | ast.Attribute | ast.Call] = field(default_factory=list)
-    results: list[ast.expr] = field(default_factory=list)
-    statements: list[ast.stmt] = field(default_factory=list)
-
-    @property
-    def parameters(self) -> list[str]:
-        """Return the names of the parameters, positional ones first."""
-        if isinstance(self.node, ast.Module):
-            return []
-        every = self.node.args
-        extra = [argument for argument in (every.vararg, every.kwarg) if argument is not None]
-        plain = [*every.posonlyargs, *every.args, *every.kwonlyargs]
-        return [argument.arg for argument in (*plain, *extra)]
-
-    @property
-    def bound(self) -> list[str]:
-        """Return the names that are bound: parameters first, then in the order of the text."""
-        first = {
-            name: (nodes[0].lineno, nodes[0].col_offset) for name, nodes in self.stored.items()
-        }
-        return list(dict.fromkeys([*self.parameters, *sorted(first, key=lambda name: first[name])]))
+TYPES = frozenset(name for name, held in vars(builtins).items() if isinstance(held, type))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +46,7 @@ class IndexedStatement:
     """
 
     node: ast.stmt
-    scopes: tuple[Scope, ...]
+    scopes: tuple[NameScope, ...]
     holder: ast.ClassDef | None
     nodes: list[ast.AST] = field(default_factory=list)
 
@@ -85,10 +57,12 @@ class ModuleIndex:
 
     variables: names that the module itself assigns. words: short strings. methods: attributes
     that are called; fields: those that are not. exceptions: names that look like those of
-    exceptions. continued: lines that begin inside a string.
+    exceptions. continued: lines that begin inside a string. sequences: each three tokens in a row
+    of one line. objects: names of modules, classes, functions, types and loggers: no data. alike:
+    names already looked up with `similar`.
     """
 
-    module: Scope
+    module: NameScope
     statements: list[IndexedStatement] = field(default_factory=list)
     variables: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
@@ -96,6 +70,21 @@ class ModuleIndex:
     fields: dict[str, int] = field(default_factory=dict)
     exceptions: dict[str, int] = field(default_factory=dict)
     continued: set[int] = field(default_factory=set)
+    tokens: set[str] = field(default_factory=set)
+    sequences: set[tuple[str, ...]] = field(default_factory=set)
+    objects: set[str] = field(default_factory=set)
+
+    keywords: set[str] = field(default_factory=set)
+    alike: dict[str, list[str]] = field(default_factory=dict)
+
+    def similar(self, name: str) -> list[str]:
+        """Return names of the file that are spelled like *name*, the nearest first."""
+        if name not in self.alike:
+            known = self.objects | self.module.stored.keys() | self.module.loaded.keys()
+            first = {other for other in known if other[:1].lower() == name[:1].lower()}
+            near = difflib.get_close_matches(name, sorted(first - {name}), n=4, cutoff=0.6)
+            self.alike[name] = near
+        return self.alike[name]
 
     @property
     def functions(self) -> list[str]:
@@ -109,15 +98,19 @@ class _Place:
     """Position of a node during the walk. editable: it is part of no annotation."""
 
     statement: IndexedStatement | None
-    scopes: tuple[Scope, ...]
+    scopes: tuple[NameScope, ...]
     holder: ast.ClassDef | None
     editable: bool
 
 
 def index_module(source: SourceFile) -> ModuleIndex:
     """Visit each node of *source* once."""
-    module = Scope(node=source.tree)
+    module = NameScope(node=source.tree)
     index = ModuleIndex(module=module)
+    for line in LINE_END.split(source.data):
+        tokens = TOKEN.findall(line.decode())
+        index.tokens.update(tokens)
+        index.sequences.update(zip(tokens, tokens[1:], tokens[2:], strict=False))
     top = _Place(statement=None, scopes=(module,), holder=None, editable=True)
     waiting: list[tuple[ast.AST, _Place]] = [(source.tree, top)]
     while waiting:
@@ -132,13 +125,13 @@ def index_module(source: SourceFile) -> ModuleIndex:
         if here.statement is not None and here.editable and has_own_place(source, node):
             here.statement.nodes.append(node)
         if isinstance(node, Function):
-            inner = (Scope(node=node), *here.scopes)
+            inner = (NameScope(node=node), *here.scopes)
             here = _Place(statement=here.statement, scopes=inner, holder=here.holder, editable=True)
         elif isinstance(node, ast.ClassDef):
             here = _Place(statement=here.statement, scopes=here.scopes, holder=node, editable=True)
         _note_in_file(index, source, node, here)
         for scope in here.scopes:
-            _note_in_scope(scope, node)
+            note_in_scope(scope, node)
         waiting += [(child, _within(here, child, editable)) for child, editable in _parts(node)]
     return index
 
@@ -151,19 +144,6 @@ def has_own_place(source: SourceFile, node: ast.AST) -> bool:
     return not isinstance(above, ast.JoinedStr) and not (
         isinstance(node, ast.JoinedStr) and isinstance(above, ast.FormattedValue)
     )
-
-
-def conditions_of(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the condition of *node*, if it has one."""
-    match node:
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            yield test
-        case ast.comprehension(ifs=[condition, *_]):
-            yield condition
-        case ast.Return(value=ast.Compare() | ast.BoolOp() as value):
-            yield value
-        case _:
-            pass
 
 
 def _parts(node: ast.AST) -> list[tuple[ast.AST, bool]]:
@@ -193,6 +173,8 @@ def _note_in_file(index: ModuleIndex, source: SourceFile, node: ast.AST, place: 
                 index.variables[name] = index.variables.get(name, 0) + 1
         case ast.Constant(value=str() as word) if len(word) <= MAX_WORD:
             index.words[word] = index.words.get(word, 0) + 1
+        case ast.keyword(arg=str() as name) | ast.arg(arg=name):
+            index.keywords.add(name)
         case ast.Attribute(attr=name):
             above = source.parents.get(node)
             called = isinstance(above, ast.Call) and above.func is node
@@ -202,28 +184,36 @@ def _note_in_file(index: ModuleIndex, source: SourceFile, node: ast.AST, place: 
             index.exceptions[name] = index.exceptions.get(name, 0) + 1
         case _:
             pass
+    _note_objects(index, node)
     if isinstance(node, ast.Constant | ast.JoinedStr):
         index.continued.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))
 
 
-def _note_in_scope(scope: Scope, node: ast.AST) -> None:
-    scope.conditions.extend(conditions_of(node))
+def _note_objects(index: ModuleIndex, node: ast.AST) -> None:
     match node:
-        case ast.Name(id=name, ctx=ast.Load()):
-            scope.loaded.setdefault(name, []).append(node)
-        case ast.Name(id=name, ctx=ast.Store()):
-            scope.stored.setdefault(name, []).append(node)
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    scope.assigned.setdefault(target.id, []).append(value)
-        case ast.Return(value=ast.expr() as value):
-            scope.results.append(value)
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            index.objects.update(
+                (alias.asname or alias.name).partition(".")[0]
+                for alias in names
+                if not (alias.asname or alias.name).isupper()
+            )
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            index.objects.add(name)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            match value:
+                case ast.Call(func=ast.Name(id=made) | ast.Attribute(attr=made)) if (
+                    made in OF_TYPES
+                ):
+                    index.objects.add(name)
+                case ast.Subscript(value=ast.Name(id=made) | ast.Attribute(attr=made)) if (
+                    made in OF_TYPES
+                ):
+                    index.objects.add(name)
+                case ast.Name(id=made) if made in TYPES:
+                    index.objects.add(name)
+                case ast.Lambda():
+                    index.objects.add(name)
+                case _:
+                    pass
         case _:
             pass
-    if isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
-        scope.operands.append(node)
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-        scope.kept.add(node.attr)
-    if isinstance(node, SIMPLE):
-        scope.statements.append(node)

@@ -10,26 +10,27 @@ import difflib
 from collections.abc import Iterator
 
 from .edit import SourceEdit
-from .edit_site import EditSite
-from .facts import UNKNOWN, Types, compatible, may_be_number
+from .edit_site import NO_DATA, EditSite
+from .facts import MISFIT, UNKNOWN, Types, compatible, number_fit
 from .module_index import has_own_place
 
 BUILTINS = frozenset(dir(builtins))
 
 
 def variables(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield other variables of a compatible type; those that were seen with the same type first."""
+    """Yield other variables; those that were seen with the same type first."""
     if not isinstance(node, ast.Name) or node.id not in site.names or _is_called(site, node):
         return
     types = site.names[node.id]
     stored = isinstance(node.ctx, ast.Store)
-    place = 0.35 if stored else 0.7
+    kind = "target" if stored else "variable"
     for rank, name in enumerate(_fitting_variables(site, types, but=node.id)):
         if not stored or (site.function is not None and name != "self"):
-            yield site.edit(node, name, "variable", place / (1 + 0.2 * rank))
+            fit = 1.0 if compatible(types, site.names[name]) else MISFIT
+            yield site.edit(node, name, kind, fit / (1 + 0.2 * rank))
     if not stored:
         for rank, attribute in enumerate(_attributes(site, types)[:8]):
-            yield site.edit(node, attribute, "variable", 0.25 / (1 + 0.3 * rank))
+            yield site.edit(node, attribute, "attribute for variable", 1 / (1 + 0.3 * rank))
 
 
 def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -49,8 +50,18 @@ def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             yield site.edit(node, f"{prefix}.{node.id}", "unknown name", 0.95)
 
 
+def similar_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield functions, classes and other names of the file that are spelled alike."""
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+        return
+    data = node.id in site.names
+    for rank, name in enumerate(site.index.similar(node.id)):
+        if data == (name in site.names):
+            yield site.edit(node, name, "similar name", 1 / (1 + 0.3 * rank))
+
+
 def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield another attribute of the same object, the object itself, or a variable."""
+    """Yield another attribute of the same object, or a variable."""
     if not isinstance(node, ast.Attribute):
         return
     base, types = site.operand(node.value), site.types(node)
@@ -66,28 +77,23 @@ def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     if not owners:
         found = {name: UNKNOWN for name in _used_attributes(site, node) if name != node.attr}
     near = difflib.SequenceMatcher(b=node.attr)
-    fitting = [
-        name
+    fits = {
+        name: compatible(types, held) and ("method" in held) == (called and bool(owners))
         for name, held in found.items()
-        if compatible(types, held) and ("method" in held) == (called and bool(owners))
-    ]
-    order = sorted(fitting, key=lambda name: (-_closeness(near, name), name))
+    }
+    order = sorted(fits, key=lambda name: (not fits[name], -_closeness(near, name), name))
     for rank, name in enumerate(order[:10]):
-        yield site.edit(
-            node, f"{base}.{name}", "attribute", (0.6 if not called else 0.5) / (1 + 0.2 * rank)
-        )
+        likely = (1.0 if fits[name] else MISFIT) / (1 + 0.2 * rank)
+        yield site.edit(node, f"{base}.{name}", "method" if called else "attribute", likely)
     if called or isinstance(node.ctx, ast.Store):
         return
-    if isinstance(node.value, ast.Name) and node.value.id != "self":
-        yield site.edit(node, base, "attribute", 0.2)
     for rank, name in enumerate(_fitting_variables(site, types, but="")[:6]):
-        yield site.edit(node, name, "variable", (0.25 if types else 0.12) / (1 + 0.2 * rank))
+        likely = 1.0 if types & site.names[name] else 0.5
+        yield site.edit(node, name, "variable for attribute", likely / (1 + 0.2 * rank))
 
 
 def substitutes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield a variable in place of a constant, a call, an item or an operation, and a constant in
-    place of a variable.
-    """
+    """Yield a variable in place of a constant, a call, an item or an operation."""
     if (
         isinstance(node, ast.Constant)
         and isinstance(node.value, int | float | bool)
@@ -97,9 +103,8 @@ def substitutes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         for rank, name in enumerate(
             _fitting_variables(site, UNKNOWN if condition else site.types(node), but="")[:10]
         ):
-            yield site.edit(
-                node, name, "name for constant", (0.5 if condition else 0.3) / (1 + 0.25 * rank)
-            )
+            kind = "name for condition" if condition else "name for constant"
+            yield site.edit(node, name, kind, 1 / (1 + 0.25 * rank))
         if isinstance(node.value, bool):
             yield from _comparisons_for(site, node)
     elif isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.IfExp) and isinstance(
@@ -109,17 +114,8 @@ def substitutes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             return
         inside = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
         for rank, name in enumerate(_fitting_variables(site, site.types(node), but="")[:10]):
-            weight = (0.3 if name in inside else 0.25) if site.types(node) else 0.18
-            yield site.edit(node, name, "name for expression", weight / (1 + 0.2 * rank))
-    elif (
-        isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Load)
-        and may_be_number(site.types(node))
-        and site.types(node)
-        and not _is_called(site, node)
-    ):
-        for rank, text in enumerate(("0", "1", "2", "-1")):
-            yield site.edit(node, text, "constant for name", 0.16 / (1 + 0.3 * rank))
+            likely = 1.0 if name in inside else 0.7
+            yield site.edit(node, name, "name for expression", likely / (1 + 0.2 * rank))
 
 
 def neighbours(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -138,24 +134,19 @@ def neighbours(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         else (ast.Call,)
     )
     own, types = site.segment(node), site.types(node)
-    found: dict[str, int] = {}
+    found: dict[str, tuple[bool, int]] = {}
     for other in site.scope.operands:
         if (
             isinstance(other, kinds)
             and not _is_called(site, other)
             and has_own_place(site.source, other)
-            and compatible(types, site.types(other))
         ):
             text = site.segment(other)
             if text != own and len(text) <= 60 and "\n" not in text:
-                found.setdefault(text, abs(other.lineno - node.lineno))
+                far = not compatible(types, site.types(other))
+                found.setdefault(text, (far, abs(other.lineno - node.lineno)))
     for rank, text in enumerate(sorted(found, key=lambda text: (found[text], text))[:12]):
-        yield site.edit(
-            node,
-            text,
-            "expression",
-            (0.22 if isinstance(node, ast.Subscript) else 0.14) / (1 + 0.15 * rank),
-        )
+        yield site.edit(node, text, "expression", 1 / (1 + 0.15 * rank))
 
 
 def _comparisons_for(site: EditSite, node: ast.Constant) -> Iterator[SourceEdit]:
@@ -165,26 +156,21 @@ def _comparisons_for(site: EditSite, node: ast.Constant) -> Iterator[SourceEdit]
     own = [name for name in site.names if not name.isupper() and name not in ("self", "cls")]
     for rank, name in enumerate(own[:10]):
         types = site.names[name]
-        forms = [f"not {name}"] if types else [f"not {name}", f"{name} is None"]
-        if may_be_number(types) and types != {"bool"}:
-            forms = [f"{name} == 0", f"{name} > 0", f"{name} != 0", f"{name} < 0", *forms]
+        forms = [f"not {name}", f"{name} is None"]
+        compared = [f"{name} == 0", f"{name} > 0", f"{name} != 0", f"{name} < 0"]
+        forms = [*compared, *forms] if number_fit(types) > MISFIT else [*forms, *compared]
         for turn, form in enumerate(forms):
-            yield site.edit(
-                node, form, "condition for constant", 0.4 / (1 + 0.2 * rank + 0.2 * turn)
-            )
+            yield site.edit(node, form, "condition for constant", 1 / (1 + 0.2 * rank + 0.2 * turn))
 
 
 def _fitting_variables(site: EditSite, types: Types, *, but: str) -> list[str]:
-    """Return the variables of a compatible type: same type first, then unknown type."""
-    fitting = [
-        name
-        for name, held in site.names.items()
-        if name != but and name not in ("self", "cls", "_") and compatible(types, held)
-    ]
+    """Return the variables: same type first, then unknown type, then others."""
+    fitting = [name for name in site.names if name != but and name not in ("self", "cls", "_")]
     near = site.scope.loaded.keys() | site.scope.stored.keys() | set(site.scope.parameters)
     return sorted(
         fitting,
         key=lambda name: (
+            not compatible(types, site.names[name]),
             not (types & site.names[name]),
             not site.names[name],
             name not in near,
@@ -200,9 +186,8 @@ def _attributes(site: EditSite, types: Types) -> list[str]:
         for kind in site.names["self"]
         for name, held in site.facts.attributes.get(kind, {}).items()
     ]
-    return [
-        text for text, held in found if held and "method" not in held and compatible(types, held)
-    ]
+    data = [(text, held) for text, held in found if held and not held & NO_DATA]
+    return [text for text, held in sorted(data, key=lambda item: not compatible(types, item[1]))]
 
 
 def _used_attributes(site: EditSite, node: ast.Attribute) -> list[str]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TypeVar
 
 from .edit import SourceEdit
 from .edit_site import SYMBOLS, EditSite
-from .facts import may_be_number, may_be_sequence
+from .facts import SEQUENCES, fit, number_fit
 from .operators import is_neutral, plain_number
 
+SHOWN_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+SHOWN_STRING = re.compile(r"'([^'\\\n]{1,40})'")
+MAX_SHOWN = 8
 Number = TypeVar("Number", int, float)
 
 
@@ -20,7 +24,7 @@ def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         return
     value = node.value
     if isinstance(value, bool):
-        yield site.edit(node, str(not value), "constant", 0.7)
+        yield site.edit(node, str(not value), "boolean", 1.0)
     elif isinstance(value, int):
         yield from _integers(site, node, value)
     elif isinstance(value, float):
@@ -29,26 +33,36 @@ def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         yield from _strings(site, node, value)
     elif value is None:
         for rank, text in enumerate(("[]", "{}", "0", "''", "False", "True", "set()", "()")):
-            yield site.edit(node, text, "constant", 0.3 / (1 + 0.4 * rank))
+            yield site.edit(node, text, "value for None", 1 / (1 + 0.4 * rank))
+        for rank, name in enumerate([*site.names][:6]):
+            if name not in ("self", "cls"):
+                yield site.edit(node, name, "name for None", 1 / (1 + 0.3 * rank))
 
 
 def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[SourceEdit]:
-    """Yield nearby and common numbers in place of *value*, then values of other types."""
+    """Yield nearby and common numbers in place of *value*, and those that failing tests show."""
     near = [value + 1, value - 1, -value, 0, 1, 2, value * 2, value * 10, value // 10, value + 2]
     negated = isinstance(site.source.parents.get(node), ast.UnaryOp)
     for rank, other in enumerate(_distinct([*near, 60, 100], value)):
         if (other >= 0 or not negated) and not _is_neutral(site, node, other):
-            weight = (0.9, 0.85, 0.45, 0.45, 0.4)[rank] if rank < 5 else 0.3 / (rank - 3)
-            yield site.edit(node, str(other), "constant", weight)
-    for rank, text in enumerate(("float('inf')", "float('-inf')", "None", "[]", "''")):
-        yield site.edit(node, text, "constant", 0.12 / (1 + rank))
+            likely = (1.0, 0.95, 0.5, 0.5, 0.45)[rank] if rank < 5 else 0.3 / (rank - 3)
+            yield site.edit(node, str(other), "number", likely)
+    for rank, text in enumerate(_of_errors(site, SHOWN_NUMBER)):
+        if text != str(value):
+            yield site.edit(node, text, "number of the error", 1 / (1 + 0.3 * rank))
+
+
+def _of_errors(site: EditSite, pattern: re.Pattern[str]) -> list[str]:
+    """Return the literals that the messages of the failing tests show, in their order."""
+    found = [text for _, message in site.facts.errors for text in pattern.findall(message)]
+    return list(dict.fromkeys(found))[:MAX_SHOWN]
 
 
 def _floats(site: EditSite, node: ast.Constant, value: float) -> Iterator[SourceEdit]:
     """Yield other powers of ten, neighbours and common numbers in place of *value*."""
     scaled = [-value, value * 10, value / 10, value * 100, value / 100, value + 1, value - 1]
     for rank, other in enumerate(_distinct([*scaled, 0.0, 1.0, 2.0, 0.5], value)):
-        yield site.edit(node, repr(round(other, 12)), "constant", 0.35 / (1 + 0.3 * rank))
+        yield site.edit(node, repr(round(other, 12)), "number", 0.4 / (1 + 0.3 * rank))
 
 
 def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -57,9 +71,8 @@ def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         node, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript
     ) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return
-    weight = _off_by_one_weight(site, node)
-    types = site.types(node)
-    if weight <= 0 or not may_be_number(types) or types == {"bool"}:
+    likely = _off_by_one_weight(site, node) * number_fit(site.types(node))
+    if likely <= 0:
         return
     if (
         isinstance(node, ast.BinOp)
@@ -73,7 +86,7 @@ def off_by_one(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             node,
             site.composite(node, f"{text} {sign} 1", sign),
             "off by one",
-            weight if types else weight * 0.7,
+            likely,
         )
 
 
@@ -87,27 +100,23 @@ def offsets(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         or not _is_value(site, node)
     ):
         return
-    types = site.types(node)
-    if not types or not may_be_number(types) or types == {"bool"}:
-        return
-    text = site.segment(node)
-    others = [
-        name
+    own, text = number_fit(site.types(node)), site.segment(node)
+    fits = {
+        name: number_fit(held)
         for name, held in site.names.items()
-        if held and may_be_number(held) and held != {"bool"} and name != text and not name.isupper()
-    ]
-    for rank, other in enumerate(others[:8]):
-        for sign, weight in (("-", 0.22), ("+", 0.2), ("*", 0.14)):
+        if name not in (text, "self", "cls") and not name.isupper()
+    }
+    for rank, other in enumerate(sorted(fits, key=lambda name: -fits[name])[:8]):
+        for sign, likely in (("-", 1.0), ("+", 0.9), ("*", 0.6)):
             yield site.edit(
                 node,
                 site.composite(node, f"{text} {sign} {other}", sign),
                 "offset",
-                weight / (1 + 0.25 * rank),
+                likely * own * fits[other] / (1 + 0.25 * rank),
             )
-    for suffix, weight in (("** 2", 0.2), ("* 2", 0.2), ("// 2", 0.15), ("/ 2", 0.1)):
-        yield site.edit(
-            node, site.composite(node, f"{text} {suffix}", suffix.split()[0]), "offset", weight
-        )
+    for suffix, likely in (("** 2", 0.9), ("* 2", 0.9), ("// 2", 0.7), ("/ 2", 0.5)):
+        text_after = site.composite(node, f"{text} {suffix}", suffix.split()[0])
+        yield site.edit(node, text_after, "offset", likely * own)
 
 
 def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -121,7 +130,7 @@ def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
                 site.source.span(second)[1],
                 f"{site.segment(second)}, {site.segment(first)}",
                 "index swap",
-                0.6,
+                1.0,
             )
         case ast.Subscript(
             value=ast.Subscript(value=ast.expr() as base, slice=inner), slice=outer
@@ -130,17 +139,11 @@ def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
                 node,
                 f"{site.operand(base)}[{site.segment(outer)}][{site.segment(inner)}]",
                 "index swap",
-                0.6,
+                1.0,
             )
         case ast.Subscript(value=value, slice=ast.Constant(value=int()), ctx=ast.Load()):
-            yield site.edit(node, f"{site.operand(value)}[-1]", "index", 0.5)
-        case ast.Subscript(value=value, slice=index, ctx=ast.Load()) if not isinstance(
-            index, ast.Constant | ast.Tuple
-        ):
-            yield site.edit(node, f"{site.operand(value)}[:{site.segment(index)}]", "slice", 0.1)
-        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _is_value(
-            site, node
-        ) and _is_sliceable(site, node):
+            yield site.edit(node, f"{site.operand(value)}[-1]", "index", 1.0)
+        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _is_value(site, node):
             yield from _parts(site, node)
 
 
@@ -160,7 +163,7 @@ def _other_bounds(site: EditSite, node: ast.Subscript, bounds: ast.Slice) -> Ite
     ):
         if weight and (low, high) != (lower, upper):
             yield site.edit(node, f"{base}[{low}:{high}{step and f':{step}'}]", "slice", weight)
-    yield site.edit(node, base, "slice", 0.3)
+    yield site.edit(node, base, "whole for slice", 1.0)
     if not step:
         yield site.edit(node, f"{base}[{lower}:{upper}:-1]", "slice", 0.2)
         for rank, name in enumerate(_integer_names(site)[:6]):
@@ -176,8 +179,11 @@ def _parts(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         for name in _integer_names(site)[:4]
         for form in (f"{name}:", f":{name}", f"{name} + 1:")
     ]
+    likely = fit(site.types(node), SEQUENCES)
     for rank, part in enumerate(("[1:]", "[:-1]", "[::-1]", "[:]", *named)):
-        yield site.edit(node, f"{site.segment(node)}{part}", "slice", 0.35 / (1 + 0.15 * rank))
+        yield site.edit(
+            node, f"{site.segment(node)}{part}", "part of a sequence", likely / (1 + 0.15 * rank)
+        )
 
 
 def _sliced(*indices: ast.expr) -> bool:
@@ -201,24 +207,19 @@ def _strings(site: EditSite, node: ast.Constant, value: str) -> Iterator[SourceE
         (word for word in site.words if word != value),
         key=lambda word: (abs(len(word) - len(value)), word),
     )
-    weight = 0.3 if value else 0.2
+    for rank, text in enumerate(_of_errors(site, SHOWN_STRING)):
+        if text != value:
+            yield site.edit(
+                node, _quoted(site, node, text), "string of the error", 1 / (1 + 0.3 * rank)
+            )
+    likely = 1.0 if value else 0.7
     for rank, word in enumerate(
         [
             *near[:10],
             *(text for text in ("", " ", ", ", "\n") if text != value and text not in near[:10]),
         ]
     ):
-        yield site.edit(node, _quoted(site, node, word), "constant", weight / (1 + 0.3 * rank))
-    for text in (
-        value.upper(),
-        value.lower(),
-        value.strip(),
-        value + " ",
-        " " + value,
-        value.title(),
-    ):
-        if text != value and text.strip():
-            yield site.edit(node, _quoted(site, node, text), "constant", 0.06)
+        yield site.edit(node, _quoted(site, node, word), "string", likely / (1 + 0.3 * rank))
 
 
 def _is_neutral(site: EditSite, node: ast.Constant, value: int) -> bool:
@@ -283,14 +284,6 @@ def _is_value(site: EditSite, node: ast.AST) -> bool:
         | ast.Compare
         | ast.Slice
         | ast.Starred,
-    )
-
-
-def _is_sliceable(site: EditSite, node: ast.AST) -> bool:
-    types = site.types(node)
-    above = site.source.parents.get(node)
-    return may_be_sequence(types) and (
-        bool(types) or isinstance(above, ast.For | ast.comprehension)
     )
 
 

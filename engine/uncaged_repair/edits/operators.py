@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from .edit import SourceEdit
 from .edit_site import ATOM, SYMBOLS, EditSite
-from .facts import may_be_number
+from .facts import MISFIT, number_fit
 
 COMPARISONS: Mapping[str, Mapping[str, float]] = {
     "<": {"<=": 1.0, ">": 0.6, ">=": 0.5, "!=": 0.35, "==": 0.3},
@@ -64,7 +64,7 @@ def comparisons(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             node,
             f"{site.segment(sides[1])} {SYMBOLS[type(node.ops[0])]} {site.segment(sides[0])}",
             "operand swap",
-            0.3,
+            0.5,
         )
 
 
@@ -73,27 +73,22 @@ def arithmetic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     another sign.
     """
     match node:
-        case ast.BinOp(left=left, op=operator, right=right) as operation if site.types(left) != {
-            "str"
-        } or not isinstance(operator, ast.Mod):
+        case ast.BinOp(left=left, op=operator, right=right) as operation if not _is_format(
+            operation
+        ):
             symbol = SYMBOLS[type(operator)]
-            plain = may_be_number(site.types(left)) and may_be_number(site.types(right))
+            fits = min(number_fit(site.types(left)), number_fit(site.types(right)))
             where = _operator_span(site, left, right, symbol)
             for other, weight in ARITHMETIC[symbol].items() if where is not None else ():
                 if where is not None and not is_neutral(left, other, right):
-                    yield site.edit_span(
-                        *where, other, "operator", weight if plain else weight * 0.3
-                    )
+                    likely = weight if fits > MISFIT else weight * 0.3
+                    yield site.edit_span(*where, other, "operator", likely)
             if not (plain_number(left) and plain_number(right)):
                 yield from _rearranged(site, operation, symbol)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield site.edit(node, site.segment(operand), "sign", 0.5)
-        case ast.Name(ctx=ast.Load()) | ast.Call() if (
-            site.types(node) and may_be_number(site.types(node)) and "bool" not in site.types(node)
-        ):
-            yield site.edit(
-                node, site.composite(node, f"-{site.segment(node)}", "sign"), "sign", 0.15
-            )
+            yield site.edit(node, site.segment(operand), "sign removed", 1.0)
+        case _:
+            pass
 
 
 def assignments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -109,9 +104,9 @@ def assignments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             targets=[ast.Name() | ast.Subscript() | ast.Attribute() as target], value=value
         ) if site.function is not None:
             if (where := _operator_span(site, target, value, "=")) is not None:
-                for symbol, weight in (("+", 0.4), ("-", 0.2), ("*", 0.1), ("|", 0.05)):
+                for symbol, weight in (("+", 1.0), ("-", 0.5), ("*", 0.25), ("|", 0.15)):
                     if not is_neutral(None, symbol, value):
-                        yield site.edit_span(*where, symbol + "=", "operator", weight)
+                        yield site.edit_span(*where, symbol + "=", "update for assignment", weight)
 
 
 def _rearranged(site: EditSite, node: ast.BinOp, symbol: str) -> Iterator[SourceEdit]:
@@ -120,13 +115,13 @@ def _rearranged(site: EditSite, node: ast.BinOp, symbol: str) -> Iterator[Source
         swapped = (
             f"{_with_parentheses(site, node.right)} {symbol} {_with_parentheses(site, node.left)}"
         )
-        yield site.edit(node, swapped, "operand swap", 0.35 if symbol == "*" else 0.6)
+        yield site.edit(node, swapped, "operand swap", 0.6 if symbol == "*" else 1.0)
     for operand in (node.left, node.right):
         start, end = (
             site.wrapped_span(node) if isinstance(operand, ATOM) else site.source.span(node)
         )
         yield site.edit_span(
-            start, end, _with_parentheses(site, operand), "operand alone", 0.3, line=node.lineno
+            start, end, _with_parentheses(site, operand), "operand alone", 1.0, line=node.lineno
         )
 
 
@@ -138,31 +133,31 @@ def logic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             gaps = [_operator_span(site, left, right, symbol) for left, right in pairwise(values)]
             for where in gaps:
                 if where is not None:
-                    yield site.edit_span(*where, "or" if symbol == "and" else "and", "logic", 0.8)
+                    yield site.edit_span(*where, "or" if symbol == "and" else "and", "logic", 1.0)
             for index in range(len(values)):
                 kept = f" {symbol} ".join(
                     _with_parentheses(site, value) for at, value in enumerate(values) if at != index
                 )
-                yield site.edit(node, kept, "condition dropped", 0.3, "weaken")
+                yield site.edit(node, kept, "condition dropped", 1.0, "weaken")
             for value in values:
-                yield from _negated(site, value, 0.5)
+                yield from _negated(site, value, 0.7)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield site.edit(node, site.segment(operand), "negation", 0.8)
+            yield site.edit(node, site.segment(operand), "negation removed", 1.0)
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            yield from _negated(site, test, 0.7)
+            yield from _negated(site, test, 1.0)
         case ast.comprehension(ifs=conditions):
             for condition in conditions:
-                yield from _negated(site, condition, 0.7)
+                yield from _negated(site, condition, 1.0)
         case ast.Return(value=ast.expr() as value) if "bool" in site.types(
             value
         ) and not isinstance(value, ast.Constant):
-            yield from _negated(site, value, 0.6)
+            yield from _negated(site, value, 0.8)
     if isinstance(node, ast.IfExp):
         yield site.edit(
             node,
             f"{_with_parentheses(site, node.orelse)} if {site.segment(node.test)} else {_with_parentheses(site, node.body)}",
             "branch swap",
-            0.5,
+            1.0,
         )
 
 
@@ -196,6 +191,14 @@ def is_neutral(left: ast.AST | None, symbol: str, right: ast.AST | None) -> bool
     )
 
 
+def _is_format(node: ast.BinOp) -> bool:
+    """Return whether *node* formats a literal text with `%`."""
+    literal = isinstance(node.left, ast.JoinedStr) or (
+        isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes)
+    )
+    return literal and isinstance(node.op, ast.Mod)
+
+
 def _boundary(
     site: EditSite, start: int, end: int, symbol: str, value: int
 ) -> Iterator[SourceEdit]:
@@ -214,7 +217,7 @@ def _boundary(
         ">=": ((">", value + 1), ("==", value - 1)),
     }
     for rank, (other, moved) in enumerate(pairs[symbol]):
-        yield site.edit_span(start, end, f"{other} {moved}", "boundary", 0.35 / (1 + 0.3 * rank))
+        yield site.edit_span(start, end, f"{other} {moved}", "boundary", 1 / (1 + 0.3 * rank))
 
 
 def _negated(site: EditSite, condition: ast.expr, weight: float) -> Iterator[SourceEdit]:

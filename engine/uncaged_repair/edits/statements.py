@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .edit import SourceEdit
 from .edit_site import EditSite
-from .module_index import SIMPLE, Function
+from .scopes import SIMPLE, Function
 from .spans import blocks
 
 BRANCH = re.compile(rb"\s*(?:else|elif|except|finally)\b")
@@ -24,44 +24,37 @@ def results(site: EditSite) -> Iterator[SourceEdit]:
         case ast.Expr(value=ast.Constant() | ast.Yield() | ast.YieldFrom()):
             return
         case ast.Expr(value=value) as statement if site.function is not None:
-            yield site.edit(statement, f"return {site.segment(value)}", "return added", 0.5)
+            yield site.edit(statement, f"return {site.segment(value)}", "return added", 1.0)
             yield from _assigned(site, value)
-        case ast.Return(value=ast.expr() as value) as statement:
-            start = site.source.span(statement)[0]
-            yield site.edit_span(start, start + len("return"), "yield", "yield", 0.1)
+        case ast.Return(value=ast.expr() as value):
             for rank, name in enumerate(names):
                 likely = site.names[name] & {"list", "str", "int", "float", "tuple"}
                 yield site.edit(
                     value,
                     f"{name} + {site.segment(value)}",
                     "operand added",
-                    (0.25 if likely else 0.1) / (1 + 0.2 * rank),
+                    (1.0 if likely else 0.4) / (1 + 0.2 * rank),
                 )
         case ast.Return(value=None) as statement:
             for rank, name in enumerate(names):
-                yield site.edit(
-                    statement, f"return {name}", "return added", 0.35 / (1 + 0.2 * rank)
-                )
+                yield site.edit(statement, f"return {name}", "value returned", 1 / (1 + 0.2 * rank))
         case _:
             pass
 
 
 def keywords(site: EditSite) -> Iterator[SourceEdit]:
-    """Yield `if` for `elif` and `while`, `break` for `continue`, and the reverse."""
+    """Yield `if` for `elif`, `break` for `continue`, and the reverse."""
     start = site.source.span(site.statement)[0]
     match site.statement:
         case ast.If() if site.source.data.startswith(b"elif", start):
-            yield site.edit_span(start, start + len("elif"), "if", "branch", 0.4)
-        case ast.If() as statement:
-            yield site.edit_span(start, start + len("if"), "while", "loop", 0.3)
-            if isinstance(_previous(site, statement), ast.If) and site.function is not None:
-                yield site.edit_span(start, start + len("if"), "elif", "branch", 0.4)
-        case ast.While(orelse=[]):
-            yield site.edit_span(start, start + len("while"), "if", "loop", 0.3)
+            yield site.edit_span(start, start + len("elif"), "if", "branch", 1.0)
+        case ast.If() as statement if site.function is not None:
+            if isinstance(_previous(site, statement), ast.If):
+                yield site.edit_span(start, start + len("if"), "elif", "branch", 1.0)
         case ast.Break() as statement:
-            yield site.edit(statement, "continue", "jump", 0.6)
+            yield site.edit(statement, "continue", "jump", 1.0)
         case ast.Continue() as statement:
-            yield site.edit(statement, "break", "jump", 0.6)
+            yield site.edit(statement, "break", "jump", 1.0)
         case _:
             pass
 
@@ -74,21 +67,21 @@ def _assigned(site: EditSite, value: ast.expr) -> Iterator[SourceEdit]:
                 site.statement,
                 f"{base} = {site.segment(value)}",
                 "result assigned",
-                0.4 if plain else 0.2,
+                1.0 if plain else 0.5,
             )
             if len(arguments) == 1:
                 yield site.edit(
                     site.statement,
                     f"{base} = {site.segment(arguments[0])}",
                     "result assigned",
-                    0.25,
+                    0.5,
                 )
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             yield site.edit(
                 site.statement,
                 f"{site.segment(left)} = {site.segment(right)}",
-                "result assigned",
-                0.7,
+                "assignment for comparison",
+                1.0,
             )
         case _:
             pass
@@ -103,13 +96,13 @@ def removals(site: EditSite) -> Iterator[SourceEdit]:
     )
     if here is None or block is None or isinstance(statement, kept) or is_bare_constant(statement):
         return
-    weight = 0.35 if isinstance(statement, SIMPLE) else 0.15
+    likely = 1.0 if isinstance(statement, SIMPLE) else 0.5
     if len(block) > 1:
         yield site.edit_span(
-            *here, "", "statement removed", weight, nature="delete", line=statement.lineno
+            *here, "", "statement removed", likely, nature="delete", line=statement.lineno
         )
     else:
-        yield site.edit(statement, "pass", "statement removed", weight, nature="delete")
+        yield site.edit(statement, "pass", "statement removed", likely, nature="delete")
 
 
 def moves(site: EditSite) -> Iterator[SourceEdit]:
@@ -135,14 +128,14 @@ def moves(site: EditSite) -> Iterator[SourceEdit]:
                 here[1],
                 _with_line_end(text, source.newline) + between + source.text(*above),
                 "statement order",
-                0.4,
+                1.0,
             )
         inner = list(blocks(block[index - 1]))
         if inner and isinstance(
             block[index - 1], ast.For | ast.While | ast.If | ast.With | ast.Try
         ):
             deeper = _reindented(site, here, source.indent(statement), source.indent(inner[-1][-1]))
-            yield site.edit_span(*here, deeper, "indentation", 0.35)
+            yield site.edit_span(*here, deeper, "indentation", 0.6)
     holder = source.parents.get(statement)
     holder = (
         source.parents.get(holder)
@@ -159,7 +152,7 @@ def moves(site: EditSite) -> Iterator[SourceEdit]:
             *here,
             _reindented(site, here, source.indent(statement), source.indent(holder)),
             "indentation",
-            0.6,
+            1.0,
         )
 
 

@@ -5,14 +5,18 @@ line is for a group.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..edits.spans import SourceFile
+from ..edits.spans import LINE_END, SourceFile
 from ..harness.baseline import Baseline
 from ..harness.results import Line
-from .spectrum import apply_hints, group_tests, ochiai
+from .spectrum import WORD, apply_hints, group_tests, ochiai
 
 MAX_LINES = 400
+MAX_IMPORTED = 200
+"""Most lines that run on import; they have their own limit, so that long tests leave them in."""
+BY_USE = 0.5
+MAX_MODULES = 50
 NEAR_TOP = 0.9
 IN_FUNCTION = 0.6
 MAX_UNTRACED = 40
@@ -47,7 +51,8 @@ def suspicion_of(
 ) -> dict[Line, float]:
     """Return the suspiciousness of each line for the failing tests of *group*, at most 1.
 
-    Lines that run while modules are imported are run by every test; they come last.
+    Lines that run while modules are imported are run by every test. They count as much as the lines
+    that use the names they bind, times `BY_USE`.
     """
     lines = [baseline.lines_of(name) for name in group]
     passing = list(baseline.passed.values())
@@ -56,22 +61,50 @@ def suspicion_of(
     found = ochiai(lines, passing)
     paths = {path for path, _ in found}
     everywhere = 1.0 / (1.0 + len(passing) / max(1, len(group))) ** 0.5
-    for path in sorted(
-        paths | set(baseline.collected.imported)
-        if len(baseline.collected.imported) <= 50
-        else paths
-    ):
+    users = _users(found, read)
+    imported: dict[Line, float] = {}
+    near = {path.rpartition("/")[0] for path in paths}
+    beside = sorted(
+        set(baseline.collected.imported) - paths,
+        key=lambda path: (path.rpartition("/")[0] not in near, path),
+    )
+    for path in sorted(paths | set(beside[:MAX_MODULES])):
         source = read(path)
-        if source is not None:
-            share = 0.5 if path in paths else 0.25
-            for number in _import_lines(
-                source.tree, {line for place, line, _ in baseline.collected.called if place == path}
-            ):
-                found.setdefault((path, number), everywhere * share)
-    functions = _functions({path for path, _ in found}, read)
-    ranked = apply_hints(found, [baseline.failing[name].frames for name in group], functions, text)
-    best = sorted(ranked.items(), key=lambda item: (-item[1], item[0]))[:MAX_LINES]
-    return {line: degree for line, degree in best if degree > 0}
+        if source is None:
+            continue
+        share = 0.5 if path in paths else 0.25
+        called = {line for place, line, _ in baseline.collected.called if place == path}
+        for number, names in _import_lines(source.tree, called).items():
+            used = max((users.get(name, 0.0) for name in names), default=0.0)
+            imported.setdefault((path, number), max(everywhere * share, used * BY_USE))
+    functions = _functions({path for path, _ in (*found, *imported)}, read)
+    frames = [baseline.failing[name].frames for name in group]
+    ran = apply_hints(found, frames, functions, text, tested=_tested(group))
+    others = {line: degree for line, degree in imported.items() if line not in found}
+    return _best(ran, MAX_LINES) | _best(others, MAX_IMPORTED)
+
+
+def _best(degrees: Mapping[Line, float], most: int) -> dict[Line, float]:
+    ordered = sorted(degrees.items(), key=lambda item: (-item[1], item[0]))[:most]
+    return {line: degree for line, degree in ordered if degree > 0}
+
+
+def _users(suspicion: Mapping[Line, float], read: Read) -> dict[str, float]:
+    """Return for each word the suspiciousness of the most suspicious line that has it."""
+    found: dict[str, float] = {}
+    for path in {path for path, _ in suspicion}:
+        source = read(path)
+        lines = LINE_END.split(source.data) if source is not None else []
+        for number, line in enumerate(lines, 1):
+            degree = suspicion.get((path, number), 0.0)
+            for word in WORD.findall(line.decode()) if degree > 0 else ():
+                found[word] = max(degree, found.get(word, 0.0))
+    return found
+
+
+def _tested(group: Sequence[str]) -> str:
+    """Return the names of the tests as words."""
+    return " ".join(name.partition("::")[2].partition("[")[0].lower() for name in group)
 
 
 def _untraced(
@@ -91,7 +124,7 @@ def _untraced(
     for path in paths:
         source = read(path)
         found |= (
-            {(path, number): ELSEWHERE for number in _import_lines(source.tree, set())}
+            dict.fromkeys(((path, line) for line in _import_lines(source.tree, set())), ELSEWHERE)
             if source is not None
             else {}
         )
@@ -118,21 +151,32 @@ def _outer_first(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFuncti
     )
 
 
-def _import_lines(tree: ast.Module, called: set[int]) -> set[int]:
-    """Return the lines that run on import: those outside functions, and those of functions that
-    were *called* then.
+def _import_lines(tree: ast.Module, called: set[int]) -> dict[int, tuple[str, ...]]:
+    """Return the lines that run on import, each with the names that it binds: those outside
+    functions, decorators and defaults, and those of functions that were *called* then.
     """
-    found: set[int] = set()
-    waiting: list[ast.AST] = list(tree.body)
+    found: dict[int, tuple[str, ...]] = {}
+    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(node, ()) for node in tree.body]
     while waiting:
-        node = waiting.pop()
+        node, around = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found |= set(range(first, node.body[0].lineno))
-            if first in called:
-                found |= set(range(first, (node.end_lineno or first) + 1))
+            last = (node.end_lineno or first) + 1 if first in called else node.body[0].lineno
+            found |= dict.fromkeys(range(first, last), (node.name, *around))
         elif isinstance(node, ast.ClassDef):
-            waiting += node.body
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found |= dict.fromkeys(range(first, node.body[0].lineno), (node.name,))
+            waiting += [(inner, (node.name,)) for inner in node.body]
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.Import | ast.ImportFrom):
-            found |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            names = tuple(part.id for part in _bound(node))
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            found |= dict.fromkeys(lines, names or around)
     return found
+
+
+def _bound(statement: ast.stmt) -> Iterator[ast.Name]:
+    return (
+        node
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )

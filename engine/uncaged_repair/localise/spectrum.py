@@ -13,6 +13,7 @@ from ..harness.results import Frame, Line
 DEEPEST_FRAME = 1.35
 FRAME = 1.15
 NAMED = 1.15
+TESTED = 1.1
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
@@ -39,11 +40,14 @@ def apply_hints(
     frames: Iterable[Sequence[Frame]],
     functions: Mapping[Line, str],
     text: str,
+    *,
+    tested: str = "",
 ) -> dict[Line, float]:
     """Raise the lines in tracebacks and those whose file or function *text* (the issue) names;
     scale the highest to 1.
 
-    functions: the name of the function around each line.
+    functions: the name of the function around each line. tested: names of the failing tests, which
+    often have the name of the function under test in them.
     """
     found = dict(suspicion)
     for stack in frames:
@@ -56,6 +60,9 @@ def apply_hints(
         parts = {part.lower() for part in (*re.split(r"[/.]", path), function) if part}
         if words & parts:
             found[line] *= NAMED
+        name = function.strip("_").lower()
+        if len(name) > 2 and re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", tested):
+            found[line] *= TESTED
     highest = max(found.values(), default=1.0)
     return {line: value / highest for line, value in found.items()}
 

@@ -33,6 +33,11 @@ FIRST_SHARE = 0.6
 """Share of the budget for the first group of failing tests, if there are more."""
 DONE = ("completedPhases", "filesChanged")
 """Keys that the answer has even if they are empty."""
+NATURE_TEXTS = {
+    "delete": " (it only deletes)",
+    "hide": " (it may only keep the test from the failing line)",
+    "weaken": " (it only weakens)",
+}
 MAX_EDITS = 12
 MAX_PRIMARIES = 3
 
@@ -174,9 +179,7 @@ class Coder:
     def _apply(self, top: Path, found: PlausiblePatch) -> None:
         candidate = found.candidate
         path, name = top / candidate.source.path, candidate.source.path
-        nature = {"delete": " (it only deletes)", "weaken": " (it only weakens)"}.get(
-            candidate.edit.nature, ""
-        )
+        nature = NATURE_TEXTS.get(candidate.edit.nature, "")
         text = f"{candidate.edit.describe(candidate.source)}{nature}; repairs {list_names(found.fixed, 3)}"
         self._edits.append(
             AppliedEdit(

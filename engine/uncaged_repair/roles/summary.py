@@ -12,6 +12,7 @@ from .phases import metas
 
 FINISHED = ("phase-done", "all-done")
 DOUBTFUL = {
+    "hide": "The edit may only keep the test from the failing line",
     "delete": "The only edit that passes deletes code",
     "weaken": "The only edit that passes weakens a condition or a value",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +13,8 @@ from uncaged_repair.harness.baseline import Baseline
 from uncaged_repair.harness.harness import Harness
 from uncaged_repair.harness.host import Host, RunRequest
 from uncaged_repair.harness.results import RunReport
-from uncaged_repair.localise.ranking import PatchCandidate, queue_of, suspicion_of
+from uncaged_repair.localise.queue import CandidateQueue, queue_of
+from uncaged_repair.localise.ranking import suspicion_of
 from uncaged_repair.task import RepairLimits, Task
 from uncaged_repair.validation.validator import Goal, PatchValidator
 
@@ -285,7 +286,9 @@ def test_a_wrong_candidate_for_a_test_case_costs_one_quick_run(open_harness: Ope
         Goal(primary=name, group=(name,), baseline=baseline), least_cpu_s=1.0
     )
     wrong, right = 0, 0
-    for number, candidate in enumerate(_queue(harness, baseline, name)):
+    queue = _queue(harness, baseline, name)
+    for number in range(60):
+        candidate = queue[number]
         del runs.requests[:]
         validation = validator.validate(runs, number, candidate)
         if b"return a * b\n" in candidate.result:
@@ -319,6 +322,6 @@ def _outcome(host: Host, name: str, *, quick: bool, files: Mapping[str, bytes]) 
     return host.run(request).outcomes.get(name, "none")
 
 
-def _queue(harness: Harness, baseline: Baseline, name: str) -> Sequence[PatchCandidate]:
+def _queue(harness: Harness, baseline: Baseline, name: str) -> CandidateQueue:
     suspicion = suspicion_of(baseline, [name], harness.source, "", harness.sources)
     return queue_of(baseline, [name], suspicion, harness.source)

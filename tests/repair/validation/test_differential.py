@@ -15,7 +15,7 @@ from uncaged_repair.harness.results import (
     RunReport,
     TestResult,
 )
-from uncaged_repair.localise.ranking import PatchCandidate
+from uncaged_repair.localise.queue import PatchCandidate
 from uncaged_repair.validation.differential import agreements, behaviours_of, choose
 from uncaged_repair.validation.validator import Goal, PatchValidator, PlausiblePatch
 
