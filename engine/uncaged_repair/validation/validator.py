@@ -20,6 +20,7 @@ from .plausibility import PLAUSIBLE, Plausibility, plausibility
 MAX_RELATED = 60
 RELATED_S = 4.0
 MAX_UNSTEADY = 2
+EXCHANGE_SIZE = 2
 WALL_FACTOR = 8
 LEAST_WALL_S = 6.0
 """Limits by the clock only end tests that wait; others reach their limit of processor time first,
@@ -56,9 +57,12 @@ class PlausiblePatch:
 
     @property
     def key(self) -> tuple[bool, int, int, bool, int]:
-        """Return the sort key, best first: complete, mild, small, not growing, early."""
+        """Return the sort key, best first: complete, mild, small, not growing, early. A word more
+        is no smaller than a word exchanged.
+        """
         edit = self.candidate.edit
-        return not self.complete, self.severity, edit.size, edit.grows, self.number
+        size = max(edit.size, EXCHANGE_SIZE) if edit.grows else edit.size
+        return not self.complete, self.severity, size, edit.grows, self.number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,6 +128,12 @@ def test_ten_spellings_of_one_behaviour_count_as_one() -> None:
     assert agreements(behaviours) == [0.0, 0.25, 0.25]
 
 
+def test_an_exchanged_word_is_preferred_to_an_added_one() -> None:
+    """Where no behaviour has a majority, `b` for `a` comes before `a` with something around it."""
+    found = chosen(World(call("xyo")), patch(0, "str(a)"), patch(1, "b"))
+    assert found.number == 1
+
+
 def test_equal_syntax_trees_are_compared_once() -> None:
     """Spaces and parentheses make no other candidate, but each of them has passed."""
     world = World(call("xyo"))
