@@ -94,6 +94,22 @@ class RolePreparation(Preparation):
         if workspace is not None:
             workspace.pin(str(fields.get("snapshot") or last_snapshot(steps) or workspace.base))
 
+    def release(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> None:
+        """Remove a worktree and a branch that hold nothing."""
+        if "workspace" not in start:
+            return
+        from .workspace import Workspace, remove_unused
+
+        workspace = Workspace.of(start, store, thread, environment=environment)
+        if workspace is not None:
+            remove_unused(workspace)
+
     def forget(
         self,
         store: Store,

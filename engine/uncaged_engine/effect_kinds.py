@@ -1,4 +1,4 @@
-"""Effect kinds by name: the handler of each, and the limits that a policy may set for it.
+"""Effect kinds by name: handler and preparation of each, and the limits that a policy may set.
 
 The kinds of contract 1 are in a table of the bundles' package; those of other distributions are
 looked up when a policy or a bundle names one.
@@ -6,9 +6,9 @@ looked up when a policy or a bundle names one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
 from uncaged_bundles.limits import KNOWN_EFFECTS, Limits
@@ -16,7 +16,17 @@ from uncaged_bundles.limits import KNOWN_EFFECTS, Limits
 from . import plugins
 from .door.effects import Handler, handled
 
-__all__ = ["KNOWN", "handler_for", "kinds", "outcome_schema"]
+if TYPE_CHECKING:
+    from .door.preparing import Preparation
+
+__all__ = [
+    "KNOWN",
+    "handler_for",
+    "kinds",
+    "outcome_schema",
+    "preparation_of",
+    "preparations_of",
+]
 
 
 @cache
@@ -62,3 +72,18 @@ class KnownEffects(Mapping[str, type[Limits]]):
 
 
 KNOWN = KnownEffects()
+
+
+def preparations_of(kinds: Iterable[str]) -> Iterator[Preparation]:
+    """Yield the preparations of those effect *kinds* that have one."""
+    for kind in kinds:
+        is_ours_alone = kind in plugins.ours(plugins.EFFECTS) and kind not in plugins.ours(
+            plugins.PREPARATIONS
+        )
+        if not is_ours_alone and plugins.is_known(kind, group=plugins.PREPARATIONS):
+            yield preparation_of(kind)
+
+
+def preparation_of(kind: str) -> Preparation:
+    """Return the preparation of an effect kind; EnvironmentLacks if it cannot be loaded."""
+    return cast("type[Preparation]", plugins.find(kind, group=plugins.PREPARATIONS))()

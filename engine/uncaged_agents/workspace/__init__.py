@@ -3,6 +3,15 @@
 from uncaged_engine.services.git import WorkspaceError
 
 from .checkout import forked, inspect
+from .unused import remove_unused
 from .worktree import Workspace, last_snapshot, snapshot_of
 
-__all__ = ["Workspace", "WorkspaceError", "forked", "inspect", "last_snapshot", "snapshot_of"]
+__all__ = [
+    "Workspace",
+    "WorkspaceError",
+    "forked",
+    "inspect",
+    "last_snapshot",
+    "remove_unused",
+    "snapshot_of",
+]

@@ -180,6 +180,11 @@ class Snapshots:
             if path
         )
 
+    def untracked(self) -> tuple[str, ...]:
+        """Return the paths of all files that git does not track, ignored ones included."""
+        found = self._worktree().run("ls-files", "--others", "-z")
+        return tuple(path.decode("utf-8", "surrogateescape") for path in found.split(b"\0") if path)
+
     def _write_tree(self) -> str:
         self._write_excludes()
         for _ in range(MAX_EMBEDDED):

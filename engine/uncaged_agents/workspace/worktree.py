@@ -106,10 +106,10 @@ class Workspace:
                 …; the message has git's words.
         """
         with on_disk(self.tree):
-            if not self._exists():
-                with self._locked():
+            if not self.exists():
+                with self.locked():
                     # another role of the same thread may have made it meanwhile
-                    if not self._exists():
+                    if not self.exists():
                         self._make(latest, now_ms=now_ms)
             self._complete()
 
@@ -154,6 +154,18 @@ class Workspace:
         with on_disk(self.tree):
             return self._snapshots(record).changed_paths((self.base, latest or record.first))
 
+    def untracked(self) -> tuple[str, ...]:
+        """Return the paths of all files that git does not track, ignored ones included."""
+        return self._snapshots(self._record()).untracked()
+
+    def drop(self) -> None:
+        """Remove worktree and branch; snapshots and private files stay. The caller holds the
+        lock.
+        """
+        git = self._git()
+        self._drop_tree(git)
+        git.run("branch", "--delete", "--force", self.branch)
+
     def for_children(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return *environment* with the paths of linked directories moved into the worktree."""
         return translated(dict(environment), self.links, self.repository, self.tree)
@@ -169,7 +181,7 @@ class Workspace:
         git = self._git()
         # 128: it is no repository any more
         if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):
-            with self._locked():
+            with self.locked():
                 self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)
                 kept = self._drop_branch(git)
@@ -213,7 +225,8 @@ class Workspace:
         make_links(self.links, self.repository, self.tree)
         self.directory.mkdir(parents=True, exist_ok=True)
 
-    def _exists(self) -> bool:
+    def exists(self) -> bool:
+        """Return whether the worktree is whole."""
         return self._read_record() is not None and (self.tree / ".git").exists()
 
     def _make(self, latest: str | None, *, now_ms: int) -> None:
@@ -323,7 +336,7 @@ class Workspace:
         return record
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold the store's lock on worktrees, which are added and removed one after the other;
         git's own locks do the rest.
         """

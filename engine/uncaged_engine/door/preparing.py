@@ -140,6 +140,18 @@ class Preparation:
         """
         del thread, fields, steps
 
+    def release(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> None:
+        """Remove what a thread that ended without success has outside of its journal and nobody
+        can miss. What a fork of it needs must stay.
+        """
+        del store, thread, start, environment
+
     def forget(
         self,
         store: Store,

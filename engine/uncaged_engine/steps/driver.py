@@ -35,6 +35,7 @@ from ..cells.session import BundleSession, BundleTooSlow
 from ..costs.spending import Spending
 from ..door.effects import Cancel, Rule
 from ..door.outcomes import Outcome
+from ..effect_kinds import preparations_of
 from ..journal import lines
 from ..journal.infolog import InfoLog
 from ..journal.journal import Journal, JournalBusy
@@ -85,6 +86,7 @@ class Driver:
         self._steering = threading.Lock()
         self.info = InfoLog(worker.store.info_path(self._bundle.hash, thread), worker.clock_ms)
         self._performer: Performer | None = None
+        self._start: Mapping[str, Any] | None = None
 
     def run(self) -> str:
         """Drive the thread until it ends or must be left.
@@ -103,6 +105,7 @@ class Driver:
         )
         try:
             word = self._drive_or_fail()
+            self._release(word)
             self.info.note("2KD9V4TZ", f"left: {word}")
             return word
         except (UncagedError, OSError) as exc:
@@ -114,6 +117,26 @@ class Driver:
         finally:
             # the worker announces the end itself, and no flush may be published behind it
             journal.on_flush = _ignore
+
+    def _release(self, word: str) -> None:
+        """Have the effects' preparations remove what a thread without success left unused. A
+        failure is only noted: `prune` and `thread rm` remove it later.
+        """
+        if word not in ("completed", "failed") or self._start is None:
+            return
+        try:
+            end = self._journal.reread().end or {}
+            result = end.get("result")
+            if isinstance(result, Mapping) and result.get("success", True) is not False:
+                return
+            if word == "completed" and not isinstance(result, Mapping):
+                return
+            for preparation in preparations_of(self._bundle.descriptor.policy.limits):
+                preparation.release(
+                    self._worker.store, self.thread, self._start, self._request.environment
+                )
+        except (UncagedError, OSError) as exc:
+            self.info.note("8RM3XK5P", f"its unused files stay: {exc}")
 
     def accept(self) -> None:
         """Accept the request: its resume record is on disk when this returns.
@@ -322,6 +345,7 @@ class Driver:
         origin = journal.origin()
         if origin is not None:
             start = origin.start(start, history)
+        self._start = start
         # limits of another machine do not apply
         options = {} if "imported" in start else start["parameters"]["options"]
         own = {

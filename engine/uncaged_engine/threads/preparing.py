@@ -4,8 +4,8 @@ removal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.ids import ThreadId
@@ -13,6 +13,7 @@ from uncaged_bundles.storage.store import Store
 
 from .. import plugins
 from ..door.preparing import NewThread, Preparation
+from ..effect_kinds import preparation_of, preparations_of
 
 
 def prepare(thread: NewThread) -> dict[str, Any]:
@@ -93,14 +94,14 @@ def _preparations(thread: NewThread) -> Iterator[Preparation]:
     named = thread.bundle.descriptor.policy.limits
     # agents that a person named are checked even where the policy lets the bundle ask none
     asked = any(thread.options.agents) or bool(thread.options.agent_settings)
-    return _of_kinds([*named, *({"role"} - named.keys() if asked else ())])
+    return preparations_of([*named, *({"role"} - named.keys() if asked else ())])
 
 
 def _preparations_of_fork(thread: NewThread, *, other_version: bool) -> Iterator[Preparation]:
     # a version without a kind inherits its fields from the source all the same. The search for
     # other distributions takes 35 ms, which a fork within one version does not need
     named = thread.bundle.descriptor.policy.limits
-    yield from _of_kinds({**named, **plugins.ours(plugins.PREPARATIONS)})
+    yield from preparations_of({**named, **plugins.ours(plugins.PREPARATIONS)})
     if other_version:
         yield from _installed(without={*named, *plugins.ours(plugins.PREPARATIONS)})
 
@@ -110,20 +111,7 @@ def _installed(*, without: Collection[str] = ()) -> Iterator[Preparation]:
         if kind in without:
             continue
         try:
-            preparation = _preparation(kind)
+            preparation = preparation_of(kind)
         except EnvironmentLacks:
             continue  # another distribution is broken: the files of its effects stay
         yield preparation
-
-
-def _of_kinds(kinds: Iterable[str]) -> Iterator[Preparation]:
-    for kind in kinds:
-        is_ours_alone = kind in plugins.ours(plugins.EFFECTS) and kind not in plugins.ours(
-            plugins.PREPARATIONS
-        )
-        if not is_ours_alone and plugins.is_known(kind, group=plugins.PREPARATIONS):
-            yield _preparation(kind)
-
-
-def _preparation(kind: str) -> Preparation:
-    return cast("type[Preparation]", plugins.find(kind, group=plugins.PREPARATIONS))()

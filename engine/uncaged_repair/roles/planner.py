@@ -22,14 +22,14 @@ from .scope import part_run
 
 MAX_PHASES = 6
 SHOWN_PLACES = 6
-SHOWN_TESTS = 5
+SHOWN_TESTS = 3
 FROM_A_TEST = "The built-in repair works from a failing test alone."
 NEXT_STEP = (
     'To repair them all the same, run again with --prompt "make the tests pass"; if one of them does belong to the prompt, name that '
     "test in it. To work from the description, run it with another agent, as in --agent claude (`uncaged-workflow agents` lists those "
     "that are here), or commit a test that fails because of the problem first"
 )
-QUESTION = "Repair them all the same?"
+QUESTION = "Repair them all the same? Answer yes or no."
 CHOICES = ("yes", "no")
 CUT_SUITE = (
     "A repair is checked with the tests that were run, and with no others; to run more, give "
