@@ -81,7 +81,7 @@ def message(task: Task, paths: Sequence[str]) -> str:
     repaired = texts(task, "repaired")
     body += [f"Repaired: {list_names(repaired, MAX_NAMES)}."] if repaired else []
     body += [f"The prompt {text}." for text in relations(task)]
-    left = sorted(scope_of(task).left_alone)
+    left = sorted(scope_of(task).left_alone.difference(repaired))
     body += [f"Left alone, they fail as before: {list_names(left, MAX_NAMES)}."] if left else []
     body += ["", *(f"- {text}" for text in summaries(task)), *texts(task, "alternatives")]
     body += [*(f"REVIEW THIS: {text}." for text in texts(task, "doubts")), ""]

@@ -39,13 +39,15 @@ def alternatives_of(patch: PlausiblePatch) -> Iterator[str]:
 
 
 def doubts_of(patch: PlausiblePatch) -> Iterator[str]:
-    """Yield what makes a patch doubtful: no majority for it, or it only deletes or weakens."""
+    """Yield what makes a patch doubtful: no majority for it, or the kind of edit that it is."""
     other = patch.alternatives
     if other.groups > 1 and 2 * other.agreeing <= other.passing:
         yield "The edits that pass behave differently, and none has a majority"
     if (words := DOUBTFUL.get(patch.candidate.edit.nature)) is not None:
         yield words
-    elif patch.newly_unused:
+    if patch.judgement.doubt:
+        yield f"The edit {patch.judgement.doubt}"
+    if patch.newly_unused:
         yield "The edit leaves a variable unused"
     elif patch.judgement.doubt:
         yield f"The edit {patch.judgement.doubt}"
