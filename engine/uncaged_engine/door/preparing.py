@@ -147,8 +147,8 @@ class Preparation:
         start: Mapping[str, Any],
         environment: Mapping[str, str],
     ) -> None:
-        """Remove what a thread that ended without success has outside of its journal and nobody
-        can miss. What a fork of it needs must stay.
+        """Remove what a thread that ended without success has outside of its journal and that holds
+        no work. What a fork of it needs must stay.
         """
         del store, thread, start, environment
 
