@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import threading
 import traceback
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from .attempt import Attempt, Runner
 from .cases import KINDS, Case, read_cases
+from .control_group import kill_open_groups
 from .differential import Comparison, compare
 from .reach import reach_of
 from .releases import prepare
@@ -32,6 +34,7 @@ class Measurement:
             program=options.program.absolute(), budget_s=options.budget, wall_s=options.wall
         )
         self._lock = threading.Lock()
+        self._stopped = False
 
     def run(self, cases: Sequence[Case], jobs: int) -> list[Result]:
         """Measure those of *cases* that have no result yet; return the results of all of them."""
@@ -43,18 +46,27 @@ class Measurement:
             for release in releases
         ]
         with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(self._measure_all, waiting))  # two cases of a release share its directory
+            try:  # two cases of a release share its directory
+                list(pool.map(self._measure_all, waiting))
+            except BaseException:  # interrupted
+                self._stopped = True
+                kill_open_groups()
+                raise
         names = {case.name for case in cases}
         return [result for result in read(self._out) if result.name in names]
 
     def _measure_all(self, cases: Sequence[Case]) -> None:
         for case in cases:
+            if self._stopped:
+                return
             try:
                 result = self._measure(case)
             except Exception as exc:  # the other cases take hours
                 traceback.print_exc()
                 result = _failed(case, repr(exc))
             with self._lock:
+                if self._stopped:  # a killed run says nothing
+                    return
                 append(self._out, result)
                 sys.stderr.write(
                     f"{result.name}: {result.verdict}, {result.cpu_s:.1f} s of CPU, {result.wall_s:.0f} s\n"
@@ -133,6 +145,7 @@ def _failed(case: Case, error: str) -> Result:
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if all cases were measured, whatever the results are."""
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     cases = [
         case
         for kind in KINDS

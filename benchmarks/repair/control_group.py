@@ -15,6 +15,8 @@ from pathlib import Path
 ENTER = 'echo $$ > "$0" && exec "$@"'
 KILL_TIMEOUT_S = 20.0
 
+_open: list[ControlGroup] = []
+
 
 class NoControlGroup(Exception):
     """This machine has no cgroup v2 hierarchy that this user can write to."""
@@ -54,11 +56,19 @@ def control_group() -> Iterator[ControlGroup]:
     except OSError as exc:
         raise NoControlGroup(f"no control group can be made: {exc}") from exc
     group = ControlGroup(path=path)
+    _open.append(group)
     try:
         yield group
     finally:
+        _open.remove(group)
         group.kill()
         path.rmdir()
+
+
+def kill_open_groups() -> None:
+    """Kill the processes of all groups that other threads have made and not ended yet."""
+    for group in list(_open):
+        group.kill()
 
 
 def _own_group() -> Path:

@@ -82,8 +82,10 @@ def test_a_library_has_at_most_two_fixes() -> None:
     assert len(libraries) <= 40
 
 
-def test_mutants_are_of_libraries_without_a_fix() -> None:
-    """A library in both sets would count twice."""
+def test_mutants_are_of_three_libraries_without_a_fix() -> None:
+    """There are twenty of each library; a library in both sets would count twice."""
+    libraries = [one.library for one in read_cases("mutants")]
+    assert sorted(map(libraries.count, set(libraries))) == [20, 20, 20]
     fixes, mutants = ({one.library for one in read_cases(kind)} for kind in KINDS)
     assert fixes & mutants == set()
 
