@@ -16,10 +16,10 @@ from uncaged_engine.services.git import Git, GitError
 from uncaged_engine.services.sandbox import choose
 
 from ..edits.spans import SourceFile, UnreadableSource, read_source
-from ..project.command import TestCommand, needs_plugins, parse_command, plugin_options
+from ..project.command import TestCommand, needs_plugins, parse_command
 from ..project.interpreter import ProjectInterpreter, choose_interpreter
 from ..project.libraries import libraries_of
-from ..project.paths import sources
+from ..project.paths import has_python, sources
 from ..project.runner_config import RunnerConfig
 from ..task import Progress, Task
 from .baseline import Baseline, measure
@@ -29,7 +29,7 @@ from .results import Collected
 from .working_copies import WorkingCopies
 
 WANTS_PLUGIN = re.compile(
-    r"async def functions are not natively supported|fixture '\w+' not found|unrecognized arguments"
+    r"async def functions are not natively supported|fixture '\w+' not found|'\w+' not found in `markers`"
 )
 MAX_HOSTS = 2
 COLLECT_S = 120.0
@@ -45,6 +45,11 @@ class Project:
     inside: str
     command: TestCommand
     interpreter: ProjectInterpreter
+
+    @property
+    def has_python(self) -> bool:
+        """Return whether the repository has any Python file."""
+        return has_python(self.top)
 
     @property
     def label(self) -> str:
@@ -79,6 +84,7 @@ class Harness:
         self._stack = ExitStack()
         self._read: dict[str, SourceFile | None] = {}
         self._copies: WorkingCopies | None = None
+        self._left_out: tuple[str, ...] = ()
 
     def __enter__(self) -> Harness:
         mechanism = choose(self.task.sandbox, scripts=True)
@@ -108,7 +114,12 @@ class Harness:
 
     @property
     def runner(self) -> str:
-        return f"{self.host.runner} {self.host.version}".strip()
+        """Return the test runner in words, with the options that it was not given."""
+        label = f"{self.host.runner} {self.host.version}".strip()
+        if not self._left_out:
+            return label
+        words = " ".join(self._left_out)
+        return f"{label} without `{words}`, which no installed plugin knows"
 
     def collect(self) -> Collected:
         """Collect the tests. If they turn out to need the repository's pytest plugins, collect
@@ -119,12 +130,11 @@ class Harness:
         """
         self.progress("collecting the tests")
         found = self.host.collect(COLLECT_S)
-        if (
-            any(WANTS_PLUGIN.search(message) for _, message in found.errors)
-            and not self.host.config.plugins
-        ):
+        wanted = any(WANTS_PLUGIN.search(message) for _, message in found.errors)
+        if (wanted or found.unknown_options) and not self.host.config.plugins:
             self._reopen(plugins=True)
             found = self.host.collect(COLLECT_S)
+        self._left_out = found.unknown_options
         if (
             not found.tests
             and self.project.command.runner == "pytest"
@@ -252,7 +262,6 @@ class Harness:
             environment=environment,
             variables=libraries.variables,
             plugins=plugins,
-            options=plugin_options(project.top, project.command.arguments) if plugins else (),
         )
         self.hosts = [Host(self._copies.open(0), config)]
 

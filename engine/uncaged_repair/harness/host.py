@@ -159,7 +159,7 @@ class Host:
                 )
                 if path.is_dir()
             ],
-            "arguments": [*config.options, *config.command.arguments],
+            "arguments": list(config.command.arguments),
             "options": config.options_for_single_tests(),
             "runner": self.runner,
             "memory_bytes": CHILD_MEMORY_BYTES,

@@ -99,6 +99,8 @@ class Collected:
     """Result of a collection. errors: (path, message) of what could not be collected.
 
     called: (path, first line, name) of the functions that ran while the tests were collected.
+    unknown_options: words of the configured pytest options that were left out, as no installed
+    plugin knows them.
     """
 
     tests: tuple[str, ...]
@@ -107,6 +109,7 @@ class Collected:
     imported: tuple[str, ...]
     called: tuple[tuple[str, int, str], ...]
     end: str
+    unknown_options: tuple[str, ...] = ()
 
 
 def run_of(messages: Sequence[Message]) -> RunReport:
@@ -132,6 +135,7 @@ def collected_of(message: Message) -> Collected:
         root=str(message.get("rootdir", "")),
         imported=tuple(str(path) for path in _list(message.get("imported"))),
         called=tuple(called),
+        unknown_options=tuple(str(word) for word in _list(message.get("unknown_options"))),
         end=str(message.get("end", "died")),
     )
 

@@ -31,7 +31,6 @@ NAMING_FILES = (
     "tests/conftest.py",
     "test/conftest.py",
 )
-WORKERS = re.compile(r"(?:^|[\s\"'=\[,])(?:-n[\s\"',=]*(?:auto|logical|\d+)|--numprocesses)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,15 +99,6 @@ def needs_plugins(top: Path, arguments: tuple[str, ...]) -> bool:
     return any(
         argument.startswith(("--cov", "-n", "--asyncio", "--timeout")) for argument in arguments
     ) or bool(PLUGIN.search(_texts(top)))
-
-
-def plugin_options(top: Path, arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return options against plugins of the repository that start workers or measure coverage."""
-    text = _texts(top) + " ".join(arguments)
-    return (
-        *(("-n0",) if WORKERS.search(text) else ()),
-        *(("--no-cov",) if "--cov" in text else ()),
-    )
 
 
 def _texts(top: Path) -> str:

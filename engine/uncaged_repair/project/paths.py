@@ -49,6 +49,19 @@ def virtual_environments(top: Path) -> tuple[str, ...]:
     )
 
 
+def has_python(top: Path) -> bool:
+    """Return whether there is any Python file below *top*, a test or not."""
+    for directory, names, files in os.walk(top):
+        if any(name.endswith(".py") for name in files):
+            return True
+        names[:] = [
+            name
+            for name in names
+            if name not in LEFT_OUT and not Path(directory, name, "pyvenv.cfg").is_file()
+        ]
+    return False
+
+
 def sources(top: Path) -> tuple[str, ...]:
     """Return the Python files below *top* that an edit may change, sorted."""
     found: list[str] = []

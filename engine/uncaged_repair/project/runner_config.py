@@ -20,7 +20,7 @@ class RunnerConfig:
 
     inside: the working directory, relative to the top. origins: directories that installations may
     name instead of the copy. read: further paths that the tests may read. environment: the
-    caller's; variables: what the interpreter needs besides. options: for every run of pytest.
+    caller's; variables: what the interpreter needs besides.
     """
 
     interpreter: ProjectInterpreter
@@ -32,7 +32,6 @@ class RunnerConfig:
     environment: Mapping[str, str]
     variables: Mapping[str, str]
     plugins: bool
-    options: tuple[str, ...]
 
     def variables_for_tests(self) -> dict[str, str]:
         """Return the environment of the tests, without home and temporary directory."""
@@ -57,7 +56,7 @@ class RunnerConfig:
         """Return the options of the person's pytest command that hold for a single test as well: no
         paths and no selection of tests.
         """
-        kept = list(self.options)
+        kept: list[str] = []
         words = iter(self.command.arguments)
         for word in words:
             if word in ("-k", "-m", "--deselect", "--ignore"):

@@ -39,6 +39,10 @@ OTHER_AGENT = (
     "To work from a description, run it with another agent, as in --agent claude (`uncaged-workflow agents` lists those that are here); "
     "or add a test that fails because of the problem, commit it, and run again"
 )
+NO_PYTHON = (
+    "The built-in repair changes Python code alone; run it with another agent, as in --agent claude "
+    "(`uncaged-workflow agents` lists those that are here)"
+)
 
 
 def plan(task: Task, progress: Progress) -> str:
@@ -55,6 +59,8 @@ def plan(task: Task, progress: Progress) -> str:
         collected = harness.collect()
         where = f"{harness.project.label}, {harness.runner}"
         if collected.errors or not collected.tests:
+            if not collected.errors and not harness.project.has_python:
+                return _aborted(f"there is no Python file in {harness.project.top}. {NO_PYTHON}")
             return _aborted(_why_not_collected(collected, where))
         baseline = harness.measure(collected)
         if not baseline.failing:

@@ -48,14 +48,16 @@ class WarmProcess:
         gather(self._settings, None, self._loop, self._calls.stop, self._errors)
         if not self._looped:
             self._calls.stop()
-            self._emit_collected([], self._settings["cwd"], frozenset())
+            self._emit_collected([], self._settings["cwd"], frozenset(), [])
 
     def _loop(self, items: Any) -> None:
         self._looped = True
         files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         paths = [self._sources.get(str(Path(file).absolute())) for file in files if file]
         imported = frozenset(path for path in paths if path is not None)
-        self._emit_collected(items.names, items.root, imported)
+        self._emit_collected(
+            items.names, items.root, imported, getattr(items, "unknown_options", [])
+        )
         functions = LiveFunctions(self._sources, self._calls.keys(), imported)
         gc.collect()
         gc.freeze()  # children then touch, and copy, fewer pages
@@ -64,12 +66,19 @@ class WarmProcess:
             for command in reader.take():
                 send(self._answers, self._run(command, items, functions))
 
-    def _emit_collected(self, names: list[str], root: str, imported: frozenset[str]) -> None:
+    def _emit_collected(
+        self,
+        names: list[str],
+        root: str,
+        imported: frozenset[str],
+        unknown_options: list[str],
+    ) -> None:
         found: Message = {
             "tests": names,
             "errors": self._errors,
             "rootdir": root,
             "imported": sorted(imported),
+            "unknown_options": unknown_options,
         }
         send(self._answers, {**found, "called": sorted(self._calls.keys()), "end": "finished"})
 

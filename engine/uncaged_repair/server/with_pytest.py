@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from unittest import SkipTest
 
+from .absent_plugins import OWN, AbsentPlugins
 from .wire import Message
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class CollectedTests:
     def __init__(self, session: Any, protocol: Protocol) -> None:
         config = session.config
         self.root = str(config.rootpath if hasattr(config, "rootpath") else config.rootdir)
+        self.unknown_options: list[str] = []
         self._protocol = protocol
         self._items: dict[str, Any] = {}
         for item in session.items:
@@ -118,15 +120,19 @@ def with_pytest(
 
     def after_collection(items: CollectedTests) -> None:
         sys.stderr = own
+        items.unknown_options = absent.options
         on_collected()
         loop(items)
 
-    plugin = CollectionPlugin(after_collection, errors)
+    plugin, absent = CollectionPlugin(after_collection, errors), AbsentPlugins()
     pytest.hookimpl(tryfirst=True)(Protocol.pytest_runtest_protocol)
+    pytest.hookimpl(tryfirst=True, hookwrapper=True)(AbsentPlugins.pytest_load_initial_conftests)
     own, output = sys.stderr, io.StringIO()
     sys.stderr = output
     try:
-        code = int(pytest.main([*arguments, *PLAIN], plugins=[plugin, plugin.protocol]))
+        # no plugin of the repository may start workers: these options come last
+        words = [*arguments, *PLAIN, *OWN]
+        code = int(pytest.main(words, plugins=[plugin, plugin.protocol, absent]))
     finally:
         sys.stderr = own
     if not plugin.reached and not errors and code != NO_TESTS:

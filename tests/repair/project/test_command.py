@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_bundles.errors import UsageError
-from uncaged_repair.project.command import needs_plugins, parse_command, plugin_options
+from uncaged_repair.project.command import needs_plugins, parse_command
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,3 @@ def test_plugins_are_loaded_only_where_the_repository_names_one(
 ) -> None:
     (tmp_path / path).write_text(text)
     assert needs_plugins(tmp_path, ()) is named
-
-
-def test_plugins_of_the_repository_start_no_workers_and_measure_nothing(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.pytest.ini_options]\naddopts = "-n auto --cov=pkg"\n'
-    )
-    assert plugin_options(tmp_path, ()) == ("-n0", "--no-cov")

@@ -169,6 +169,13 @@ def test_no_tests_at_all(make_repository: Make) -> None:
     assert reason(make_repository({"code_of.py": CODE})).startswith("no tests found")
 
 
+def test_a_repository_without_python_says_so(make_repository: Make) -> None:
+    """No Python file at all is another reason than Python files without a test."""
+    text = reason(make_repository({"main.c": "int main(void) { return 0; }\n", "README.md": "C\n"}))
+    assert text.startswith("there is no Python file in ")
+    assert "no tests found" not in text
+
+
 def test_a_syntax_error_differs_from_a_missing_package(make_repository: Make) -> None:
     broken = reason(make_repository({"code_of.py": "def twice(x:\n", "test_code.py": TESTS}))
     assert "does not parse" in broken

@@ -1,0 +1,81 @@
+"""Options and settings of pytest plugins that this interpreter does not have. They are taken out
+after pytest has loaded the plugins and conftest files, so that what is left runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+OWN = ("-n0", "--no-cov", "-o", "required_plugins=")
+"""Given in every run: no worker processes, no coverage, and no refusal to start."""
+VALUED = frozenset(
+    {
+        "-n",
+        "--numprocesses",
+        "--dist",
+        "--maxprocesses",
+        "--cov",
+        "--cov-report",
+        "--cov-config",
+        "--cov-fail-under",
+        "--timeout",
+        "--timeout-method",
+        "--asyncio-mode",
+        "--reruns",
+        "--reruns-delay",
+        "--ds",
+    }
+)
+"""Options of plugins that may have their value as the next word, even if a file has that name."""
+
+
+class AbsentPlugins:
+    """Plugin that takes out what no installed plugin knows. options: the words it took out."""
+
+    def __init__(self) -> None:
+        self.options: list[str] = []
+
+    def pytest_load_initial_conftests(
+        self, early_config: Any, parser: Any, args: list[str]
+    ) -> Iterator[None]:
+        yield
+        for name in list(getattr(early_config, "inicfg", {})):
+            if _is_unknown(early_config, name):
+                parser.addini(name, "setting of a plugin that is not installed")
+        _, unknown = parser.parse_known_and_unknown_args(args)
+        taken = [position for position, word in enumerate(args) if _is_option(word, unknown)]
+        taken += [
+            position + 1
+            for position in taken
+            if position + 1 < len(args) and _is_value(args[position], args[position + 1])
+        ]
+        self.options = [args[position] for position in sorted(taken) if args[position] not in OWN]
+        args[:] = [word for position, word in enumerate(args) if position not in taken]
+
+
+def _is_option(word: str, unknown: list[str]) -> bool:
+    return word.startswith("-") and word in unknown
+
+
+def _is_value(option: str, word: str) -> bool:
+    """Return whether *word*, which follows the unknown *option*, is its value: a known option's
+    is, and any word that names no test.
+    """
+    if word.startswith("-") or "=" in option:
+        return False
+    return option in VALUED or not Path(word.partition("::")[0]).exists()
+
+
+def _is_unknown(config: Any, name: str) -> bool:
+    try:
+        config.getini(name)
+    except ValueError as exc:
+        return str(exc).startswith("unknown configuration value")
+    except Exception:  # a known setting with a wrong value: pytest says so itself
+        return False
+    return False
