@@ -33,7 +33,7 @@ class Progress(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairLimits:
     """Limits of a repair. budget_s: processor time of one coder's search. test_s: of one test.
-    suite_s: of one run of all tests, by the clock.
+    suite_s: of one run of all tests.
     """
 
     budget_s: float = 60.0

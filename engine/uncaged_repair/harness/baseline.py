@@ -4,9 +4,8 @@ the executed lines, within a time limit.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..edits.facts import Types, ValueFacts
@@ -16,7 +15,8 @@ from .results import GREEN, RED, Collected, Line, RunReport, TestResult
 
 TRACE_FACTOR = 6.0
 MAX_FAILING = 60
-TRACE_BOX_S = 45.0
+TRACE_TOTAL_S = 45.0
+"""Processor time for tracing the failing tests, and again for tracing the passing ones."""
 HANGING_CPU_S = 0.7
 QUICK_S = 1.5
 PATIENCE_S = 60.0
@@ -142,9 +142,9 @@ def _trace_failing(
     """
     failing: dict[str, TestResult] = {}
     unsteady: list[str] = []
-    until = time.monotonic() + TRACE_BOX_S
+    spent_s = 0.0
     for result in red[:MAX_FAILING]:
-        if failing and time.monotonic() > until:
+        if failing and spent_s > TRACE_TOTAL_S:
             break
         progress(f"tracing {result.name}")
         cpu_s = HANGING_CPU_S if result.outcome == "timeout" else test_s * TRACE_FACTOR
@@ -152,11 +152,13 @@ def _trace_failing(
             tests=[result.name],
             cpu_s=cpu_s,
             wall_s=test_s * TRACE_FACTOR,
-            total_s=test_s * TRACE_FACTOR,
+            total_s=2 * test_s * TRACE_FACTOR,
             cover=True,
             types=True,
         )
-        alone = next(iter(host.run(request).results), None)
+        run = host.run(request)
+        spent_s += run.cpu_s
+        alone = next(iter(run.results), None)
         if alone is not None and alone.outcome in RED:
             failing[result.name] = alone
         elif alone is not None:
@@ -167,10 +169,10 @@ def _trace_failing(
 def run_suite(
     host: RequestRunner, tests: Sequence[str], *, test_s: float, suite_s: float
 ) -> RunReport:
-    """Run all *tests* in their order, each within *test_s*. The test that runs when the time of the
-    suite is over has no outcome.
+    """Run all *tests* in their order, each within *test_s* and all within *suite_s* of processor
+    time. The test that runs when the time of the suite is over has no outcome.
     """
-    run = host.run(
+    return host.run(
         RunRequest(
             tests=tests,
             cpu_s=test_s,
@@ -180,9 +182,6 @@ def run_suite(
             tidy=True,
         )
     )
-    if run.end == "late" and run.results and run.results[-1].outcome in ("timeout", "died"):
-        return replace(run, results=run.results[:-1])
-    return run
 
 
 def _trace_passing(
@@ -210,7 +209,7 @@ def _trace_passing(
             tests=order,
             cpu_s=test_s * TRACE_FACTOR,
             wall_s=test_s * TRACE_FACTOR,
-            total_s=TRACE_BOX_S,
+            total_s=TRACE_TOTAL_S,
             cover=True,
             only=sorted_only,
         )

@@ -18,6 +18,8 @@ from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.services.sandbox import ScriptProcess
 
 from ..project.runner_config import RunnerConfig
+from ..server.forks import CLOCK_FACTOR
+from ..server.runs import IMPORT_S
 from .results import BROKEN, Collected, Message, RunReport, collected_of, run_of
 from .working_copies import WorkingCopy
 
@@ -31,6 +33,8 @@ from _uncaged_repair.boot import main
 main()
 """
 START_S = 60.0
+SPARE_S = 120.0
+"""Added to the longest time of a run, for the server's own work around it."""
 CHILD_MEMORY_BYTES = 1 << 30
 MAX_MESSAGE_BYTES = 32 << 20
 
@@ -50,7 +54,8 @@ class RunRequest:
     """Request for one run of tests.
 
     expected: tests whose failure does not stop the run. files: changed files, path to content.
-    cpu_s, wall_s: limits of one test; total_s: of all. only: lines of interest by path, for
+    cpu_s: processor time of one test; total_s: of all. wall_s: time by the clock of a test that
+    waits instead of computing. only: lines of interest by path, for
     tracing. compare: edits to compare instead of changed files.
     """
 
@@ -94,7 +99,9 @@ class Host:
             self._start()
         try:
             found = collected_of(
-                self._exchange({"do": "collect", "total_s": total_s}, total_s + 30)[-1]
+                self._exchange({"do": "collect", "total_s": total_s}, CLOCK_FACTOR * total_s + 30)[
+                    -1
+                ]
             )
         except HostGone:
             self.close()
@@ -121,7 +128,8 @@ class Host:
         try:
             if self._process is None:
                 self.collect(request.total_s)
-            return self._exchange(self._command(request), request.total_s + request.wall_s + 90)
+            longest_s = CLOCK_FACTOR * (request.total_s + request.wall_s + IMPORT_S) + SPARE_S
+            return self._exchange(self._command(request), longest_s)
         except HostGone:
             self.close()
             self.working_copy.renew()

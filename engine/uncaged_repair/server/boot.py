@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .cleanup import ScratchTree
-from .forks import ForkedChild, reap
+from .forks import CLOCK_FACTOR, ForkedChild, reap
 from .gather import few_names, gather, map_paths
-from .runs import ForkedRun, run_each
+from .runs import IMPORT_S, ForkedRun, run_each
 from .warm import WarmProcess
 from .wire import Message, MessageReader, send
 from .with_pytest import version
@@ -109,11 +109,14 @@ class CommandServer:
         )
         messages: list[Message] = []
         ending = self._warm.follow(
-            messages.append, command["total_s"], time.monotonic() + command["total_s"]
+            messages.append,
+            command["total_s"],
+            command["total_s"],
+            time.monotonic() + CLOCK_FACTOR * command["total_s"],
         )
         if ending != "finished":
             self._end_warm()
-            return {"end": ending}
+            return {"end": "timeout" if ending == "late" else ending}
         return messages[-1]
 
     def _run(
@@ -157,8 +160,9 @@ class CommandServer:
         warm.ask({**command, "files": {}, "pairs": pairs})
         ending = warm.follow(
             receive,
-            command["wall_s"] + WARM_SLACK_S,
-            time.monotonic() + command["total_s"] + WARM_SLACK_S,
+            CLOCK_FACTOR * (command["wall_s"] + IMPORT_S) + WARM_SLACK_S,
+            command["total_s"] + WARM_SLACK_S,
+            time.monotonic() + CLOCK_FACTOR * command["total_s"] + WARM_SLACK_S,
         )
         if ending != "finished":
             self._end_warm()

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 TICK_S = 0.1
 END_WAIT_S = 1.0
+IDLE_SHARE = 0.05
+"""A child that uses less than this share of the clock's time waits; one that computes uses more,
+even if other programs keep the processor busy.
+"""
+CLOCK_FACTOR = 10.0
+"""Limits of processor time allow so many times as much by the clock. That is no limit of the work,
+but an end for what waits forever.
+"""
 INHERITED_FACTOR = 4
 """Limit of a child's data, as a multiple of the memory that its parent has used."""
 
@@ -53,24 +61,29 @@ class ForkedChild:
     def ask(self, message: Message) -> None:
         send(self.commands, message)
 
-    def follow(self, on_message: Callable[[Message], None], silence_s: float, until: float) -> str:
-        """Pass on each message up to the one with "end"; return "finished", "timeout" or "died".
+    def follow(
+        self, on_message: Callable[[Message], None], silence_s: float, cpu_s: float, until: float
+    ) -> str:
+        """Pass on each message up to the one with "end"; return "finished", "timeout", "late" or
+        "died".
 
-        silence_s: longest time without a message; a message with "limit_s" changes it. until: the
-        deadline by the clock.
+        silence_s: longest time by the clock without a message, if the child waits; a message with
+        "limit_s" changes it. cpu_s: its processor time from now on. until: deadline by the clock.
         """
-        last_sign = time.monotonic()
+        silence = _Silence(self.pid)
+        begun_s = silence.cpu_s()
         while True:
-            left = min(last_sign + silence_s, until) - time.monotonic()
-            if left <= 0:
+            if silence.is_over(silence_s):
                 return "timeout"
-            ready, _, _ = select.select([self.reader.descriptor], [], [], min(left, TICK_S))
+            if silence.cpu_s() - begun_s >= cpu_s or time.monotonic() >= until:
+                return "late"
+            ready, _, _ = select.select([self.reader.descriptor], [], [], TICK_S)
             if not ready:
                 if self._has_ended():
                     return self._ending()
                 continue
             for message in self.reader.take():
-                last_sign = time.monotonic()
+                silence = _Silence(self.pid)
                 silence_s = message.get("limit_s", silence_s)
                 on_message(message)
                 if "end" in message:
@@ -110,6 +123,26 @@ class ForkedChild:
             and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU)
         )
         return "timeout" if slow else "died"
+
+
+class _Silence:
+    """Time since the last message of the process *pid*, by the clock and of processor time."""
+
+    def __init__(self, pid: int) -> None:
+        self._clock_id = (~pid << 3) | 2  # how Linux numbers the processor clocks of processes
+        self._since, self._cpu_s = time.monotonic(), self.cpu_s()
+
+    def cpu_s(self) -> float:
+        """Return the processor time of the process so far, without its children's."""
+        try:
+            return time.clock_gettime(self._clock_id)
+        except OSError:  # it has ended, or this is no Linux
+            return 0.0
+
+    def is_over(self, limit_s: float) -> bool:
+        passed = time.monotonic() - self._since
+        waits = self.cpu_s() - self._cpu_s < IDLE_SHARE * passed
+        return passed >= (limit_s if waits else CLOCK_FACTOR * limit_s)
 
 
 def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | None = None) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .forks import ForkedChild
+from .forks import CLOCK_FACTOR, ForkedChild
 from .outcome import Supervisor
 from .trace import LineTracer
 from .wire import Message, send
@@ -51,21 +51,25 @@ class ForkedRun:
     def run(self) -> Message:
         """Run everything and return the last message."""
         command = self._command
-        until = time.monotonic() + command["total_s"]
+        total_s = command["total_s"]
+        until = time.monotonic() + CLOCK_FACTOR * total_s
         while True:
             before = len(self._left)
             fork = ForkedChild(self._child, self._memory_bytes, self._keep)
-            ending = fork.follow(self._receive, command["wall_s"] + IMPORT_S, until)
+            ending = fork.follow(
+                self._receive, command["wall_s"] + IMPORT_S, total_s - self.cpu_s, until
+            )
             fork.finish()
             self.cpu_s += fork.cpu_s
             if ending == "finished":
                 return self._last
-            late = time.monotonic() >= until
+            if ending == "late":
+                return {"end": "late"}
             stopped = bool(command.get("stop")) and self._current not in command.get("expected", [])
             if self._current is not None:
                 self._report_end(ending, fork.cpu_s)
-            if late or stopped or not self._left or len(self._left) == before:
-                return {"end": "late" if late else ending}
+            if stopped or not self._left or len(self._left) == before:
+                return {"end": ending}
 
     def _child(self, commands: int, answers: int) -> None:  # noqa: ARG002 - this child gets no commands
         command = self._command
