@@ -30,6 +30,8 @@ from .turns.request import RoleBody, RoleCall, is_part, role_call, workspace_lev
 from .turns.turn import RoleTurn
 from .workspace import Workspace, last_snapshot
 
+SHOWN_PATHS = 10
+
 
 class RoleHandler(Handler):
     kind = "role"
@@ -84,12 +86,17 @@ def perform_role(call: RoleCall, context: EffectContext) -> Outcome:
         or workspace_level(context.bundle) != "write"
     ):
         return outcome
+    inside = workspace.changed_in_submodules(latest)
+    if inside:
+        shown = ", ".join(inside[:SHOWN_PATHS])
+        context.progress({"text": f"changed in a submodule, so that no commit has it: {shown}"})
     snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
     # crash here: the snapshot is made, no line names it; the next attempt starts from the one
     # before it
+    files = {"snapshot": snapshot, **({"changedInSubmodules": list(inside)} if inside else {})}
     if isinstance(outcome, Failure):
-        return Failure(error={**outcome.error, "snapshot": snapshot})
-    return Answer(fields={**outcome.fields, "snapshot": snapshot})
+        return Failure(error={**outcome.error, **files})
+    return Answer(fields={**outcome.fields, **files})
 
 
 def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Workspace | None:

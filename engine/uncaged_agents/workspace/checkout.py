@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.services.git import IDENTITY, Git, GitError, WorkspaceError
 
-DEPENDENCY_NAMES = frozenset({".venv", "venv", "node_modules"})
+from .links import DEPENDENCY_NAMES
+
 SHORT_ID_CHARACTERS = 14
 """Ten characters of time and four of chance: a prefix of the thread's id that a command still
 accepts.
@@ -47,7 +48,7 @@ def inspect(
     now_ms: int,
 ) -> dict[str, object]:
     """Return the ``workspace`` of a start record: repository, subdirectory, base commit, branch,
-    and the ignored paths to link.
+    the ignored paths to link, and the submodules, if there are any.
 
     Nothing is changed; with *include_changes* one commit object is added that no ref names yet
     (``Workspace.pin`` does).
@@ -56,8 +57,8 @@ def inspect(
         directory: anywhere in a checkout. links: further ignored paths to link, relative to
             *directory*.
     Raises:
-        UsageError: no directory, no repository, a bare one, one with submodules or without a
-            commit, uncommitted changes that are not to be included, a link that is not ignored.
+        UsageError: no directory, no repository, a bare one, one without a commit,
+            uncommitted changes that are not to be included, a link that is not ignored.
         EnvironmentLacks: no git.
     """
     if not directory.is_dir():
@@ -68,7 +69,6 @@ def inspect(
     top = top_of(here)
     git = Git(directory=top, environment=environment)
     head = commit_of(git)
-    refuse_submodules(git, top)
     status = read_status(git)
     if status.unmerged:
         raise UsageError(
@@ -80,6 +80,7 @@ def inspect(
         )
     inside = directory.resolve().relative_to(top.resolve())
     subdirectory = "" if inside == Path() else inside.as_posix()
+    submodules = git.submodules()
     return {
         "repository": str(top),
         "subdirectory": subdirectory,
@@ -91,6 +92,7 @@ def inspect(
                 *(chosen_link(name, subdirectory, top, status) for name in links),
             }
         ),
+        **({"submodules": list(submodules)} if submodules else {}),
     }
 
 
@@ -152,22 +154,6 @@ def commit_of(git: Git) -> str:
             f"{git.directory} has no commit yet; commit once (`git add -A && git commit`), then run again"
         )
     return found
-
-
-def refuse_submodules(git: Git, top: Path) -> None:
-    """Refuse a checkout with submodules: a worktree leaves them empty, so that an agent would miss
-    a part of the files.
-    """
-    if not (top / ".gitmodules").is_file():
-        return
-    listing = git.run(
-        "config", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$", accept=(0, 1)
-    ).decode("utf-8", "replace")
-    paths = tuple(line.partition(" ")[2] for line in listing.splitlines())
-    if paths:
-        raise UsageError(
-            f"{top} has submodules ({listed(paths)}), which a worktree leaves empty; use a clone without them as --workspace"
-        )
 
 
 def read_status(git: Git) -> CheckoutStatus:

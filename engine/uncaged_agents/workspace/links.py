@@ -14,6 +14,8 @@ from pathlib import Path
 
 from .venv import is_venv, mirror_venv
 
+DEPENDENCY_NAMES = frozenset({".venv", "venv", "node_modules"})
+
 
 def make_links(names: Iterable[str], repository: Path, tree: Path) -> None:
     """Link each of *names* (relative paths) from *tree* into *repository*; an existing target

@@ -230,6 +230,10 @@ class Snapshots:
             shutil.copy2(own, self.private / "index")
         else:
             (self.private / "index").unlink(missing_ok=True)
+        submodules = self._files().submodules()
+        if submodules:
+            # without its entry, git takes a submodule's files for files of the worktree
+            self._files().run("update-index", "--force-remove", "--", *submodules)
         if read_all:
             self._write_excludes()
             self._files().run("add", "--update", "--renormalize")

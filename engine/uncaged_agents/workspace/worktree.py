@@ -17,6 +17,7 @@ from uncaged_engine.services.git import Git, GitError, WorkspaceError, on_disk
 from .checkout import changes_bytes
 from .links import make_links, translated
 from .snapshots import Snapshots
+from .submodules import copy_submodules
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import ThreadId
@@ -46,6 +47,7 @@ class Workspace:
     base: str
     branch: str
     links: tuple[str, ...]
+    submodules: tuple[str, ...]
     tree: Path
     scratch: Path
     environment: Mapping[str, str]
@@ -70,6 +72,9 @@ class Workspace:
             base=str(recorded["base"]),
             branch=str(recorded["branch"]),
             links=tuple(str(name) for name in cast("Sequence[object]", recorded.get("links", ()))),
+            submodules=tuple(
+                str(name) for name in cast("Sequence[object]", recorded.get("submodules", ()))
+            ),
             tree=store.work / thread_id,
             scratch=store.private(thread_id),
             environment=environment,
@@ -152,7 +157,21 @@ class Workspace:
         """
         record = self._record()
         with on_disk(self.tree):
-            return self._snapshots(record).changed_paths((self.base, latest or record.first))
+            # only the snapshots hold the files of submodules
+            began = record.first if self.submodules else self.base
+            return self._snapshots(record).changed_paths((began, latest or record.first))
+
+    def changed_in_submodules(self, latest: str | None) -> tuple[str, ...]:
+        """Return the paths in submodules that were changed since the snapshot *latest*; no commit
+        of the branch can hold them.
+        """
+        if not self.submodules:
+            return ()
+        record = self._record()
+        with on_disk(self.tree):
+            changed = self._snapshots(record).changed_paths((latest or record.first,))
+        inside = tuple(f"{name}/" for name in self.submodules)
+        return tuple(sorted(path for path in changed if path.startswith(inside)))
 
     def untracked(self) -> tuple[str, ...]:
         """Return the paths of all files that git does not track, ignored ones included."""
@@ -256,6 +275,7 @@ class Workspace:
         inside = Git(directory=self.tree, environment=self.environment)
         common = Path(inside.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
         admin = Path(inside.line("rev-parse", "--path-format=absolute", "--git-dir"))
+        copy_submodules(self.submodules, self.repository, self.tree)
         record = WorktreeRecord(common=common, admin=admin, first="")
         snapshots = self._snapshots(record)
         snapshots.create(converted=latest is None and changes_bytes(inside))

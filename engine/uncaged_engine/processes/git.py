@@ -46,6 +46,9 @@ IDENTITY = {
     for what, value in (("NAME", "uncaged-workflow"), ("EMAIL", "uncaged-workflow@localhost"))
 }
 
+GITLINK = "160000 "
+"""Mode of a submodule in the index."""
+
 
 class WorkspaceError(EnvironmentLacks):
     """Problem with the repository, the disk or git itself; a person can fix it and resume."""
@@ -101,6 +104,14 @@ class Git:
     def line(self, *arguments: str) -> str:
         """Run one command and return its output without the line feed at the end."""
         return self.run(*arguments).decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def submodules(self) -> tuple[str, ...]:
+        """Return the paths of the submodules that the index has, relative to the top, sorted."""
+        listing = self.run("ls-files", "--stage", "--full-name", "-z", "--", ":/")
+        entries = listing.decode("utf-8", "surrogateescape").split("\0")
+        return tuple(
+            sorted(entry.partition("\t")[2] for entry in entries if entry.startswith(GITLINK))
+        )
 
     def identity(self) -> Mapping[str, str]:
         """Return variables with the engine's name and mail address; none if the person has set both

@@ -190,8 +190,13 @@ class Harness:
         named = {
             (project.top / project.inside / word).resolve() for word in project.command.arguments
         }
+        git = Git(directory=project.top, environment=self.task.environment)
+        # no commit of the repository could hold a change in a submodule
+        linked = tuple(f"{name}/" for name in git.submodules())
         return tuple(
-            path for path in sources(project.top) if (project.top / path).resolve() not in named
+            path
+            for path in sources(project.top)
+            if (project.top / path).resolve() not in named and not path.startswith(linked)
         )
 
     def _measure(self, collected: Collected) -> Baseline:

@@ -30,7 +30,11 @@ def changed_paths(git: Git, base: str) -> list[str]:
     new = git.run("ls-files", "--others", "--exclude-standard", "-z", "--", ":/").split(b"\0")
     known = set(git.run("ls-tree", "-r", "--name-only", "-z", "--full-tree", base).split(b"\0"))
     every = {*changed, *(path for path in new if path not in known)} - {b""}
-    return sorted(path.decode("utf-8", "surrogateescape") for path in every)
+    # a snapshot holds the files of submodules, which a commit cannot hold
+    linked = git.submodules()
+    inside = tuple(f"{name}/" for name in linked)
+    paths = sorted(path.decode("utf-8", "surrogateescape") for path in every)
+    return [path for path in paths if path not in linked and not path.startswith(inside)]
 
 
 def content_at(git: Git, base: str, path: str) -> bytes | None:

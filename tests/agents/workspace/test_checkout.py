@@ -131,24 +131,6 @@ def test_a_missing_git_is_a_lack_of_the_machine(tmp_path: Path) -> None:
         look(tmp_path, environment={"PATH": str(tmp_path)})
 
 
-def test_submodules_are_refused_by_name(tmp_path: Path) -> None:
-    """A worktree leaves submodules empty, and tests would fail without a visible cause."""
-    inner, repository = make_repository(tmp_path / "inner"), make_repository(tmp_path / "r")
-    git(
-        repository,
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        str(inner),
-        "vendor/inner",
-    )
-    git(repository, "commit", "--quiet", "--message=submodule")
-    with pytest.raises(UsageError, match=r"has submodules \(vendor/inner\)"):
-        look(repository)
-
-
 def test_unmerged_files_are_refused_even_with_their_changes(tmp_path: Path) -> None:
     """A base with conflict markers is of no use."""
     repository = make_repository(tmp_path / "r", {"a": "1\n"})
