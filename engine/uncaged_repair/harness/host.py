@@ -54,9 +54,9 @@ class RunRequest:
     """Request for one run of tests.
 
     expected: tests whose failure does not stop the run. files: changed files, path to content.
-    cpu_s: processor time of one test; total_s: of all. wall_s: time by the clock of a test that
-    waits instead of computing. only: lines of interest by path, for
-    tracing. compare: edits to compare instead of changed files.
+    cpu_s: processor time of one test; total_s: of all. wall_s: time by the clock of one test that
+    waits instead of computing; if all of them wait, total_s is time by the clock as well. only:
+    lines of interest by path, for tracing. compare: edits to compare instead of changed files.
     """
 
     tests: Sequence[str]

@@ -108,12 +108,7 @@ class CommandServer:
             keep,
         )
         messages: list[Message] = []
-        ending = self._warm.follow(
-            messages.append,
-            command["total_s"],
-            command["total_s"],
-            time.monotonic() + CLOCK_FACTOR * command["total_s"],
-        )
+        ending = self._warm.follow(messages.append, command["total_s"], command["total_s"])
         if ending != "finished":
             self._end_warm()
             return {"end": "timeout" if ending == "late" else ending}
@@ -161,8 +156,7 @@ class CommandServer:
         ending = warm.follow(
             receive,
             CLOCK_FACTOR * (command["wall_s"] + IMPORT_S) + WARM_SLACK_S,
-            command["total_s"] + WARM_SLACK_S,
-            time.monotonic() + CLOCK_FACTOR * command["total_s"] + WARM_SLACK_S,
+            CLOCK_FACTOR * command["total_s"] + WARM_SLACK_S,
         )
         if ending != "finished":
             self._end_warm()

@@ -55,27 +55,27 @@ class ForkedChild:
         os.close(answer_in)
         os.close(command_out)
         self.reader = MessageReader(answers)
-        self.cpu_s = 0.0
+        self.cpu_s = self.used_s = 0.0
         self._status: int | None = None
 
     def ask(self, message: Message) -> None:
         send(self.commands, message)
 
     def follow(
-        self, on_message: Callable[[Message], None], silence_s: float, cpu_s: float, until: float
+        self, on_message: Callable[[Message], None], silence_s: float, total_s: float
     ) -> str:
         """Pass on each message up to the one with "end"; return "finished", "timeout", "late" or
         "died".
 
-        silence_s: longest time by the clock without a message, if the child waits; a message with
-        "limit_s" changes it. cpu_s: its processor time from now on. until: deadline by the clock.
+        silence_s: longest time without a message, by the clock; a message with "limit_s" changes
+        it. total_s: processor time of the child, and time by the clock of one that waits.
         """
-        silence = _Silence(self.pid)
-        begun_s = silence.cpu_s()
+        whole = silence = _Spell(self.pid)
         while True:
+            self.used_s = whole.used_s()
             if silence.is_over(silence_s):
                 return "timeout"
-            if silence.cpu_s() - begun_s >= cpu_s or time.monotonic() >= until:
+            if self.used_s >= total_s or whole.is_over(total_s):
                 return "late"
             ready, _, _ = select.select([self.reader.descriptor], [], [], TICK_S)
             if not ready:
@@ -83,7 +83,7 @@ class ForkedChild:
                     return self._ending()
                 continue
             for message in self.reader.take():
-                silence = _Silence(self.pid)
+                silence = _Spell(self.pid)
                 silence_s = message.get("limit_s", silence_s)
                 on_message(message)
                 if "end" in message:
@@ -125,24 +125,34 @@ class ForkedChild:
         return "timeout" if slow else "died"
 
 
-class _Silence:
-    """Time since the last message of the process *pid*, by the clock and of processor time."""
+class _Spell:
+    """Time of the process *pid* from now on, by the clock and of its processor."""
 
     def __init__(self, pid: int) -> None:
         self._clock_id = (~pid << 3) | 2  # how Linux numbers the processor clocks of processes
-        self._since, self._cpu_s = time.monotonic(), self.cpu_s()
+        self._since, self._cpu_s = time.monotonic(), self._cpu()
 
-    def cpu_s(self) -> float:
+    def used_s(self) -> float:
+        """Return the processor time of a process that computes, and the time by the clock of one
+        that waits.
+        """
+        passed, cpu_s = time.monotonic() - self._since, self._cpu() - self._cpu_s
+        return passed if cpu_s < IDLE_SHARE * passed else cpu_s
+
+    def is_over(self, limit_s: float) -> bool:
+        """Return whether a process that waits has passed the limit by the clock, or one that
+        computes has passed it by far.
+        """
+        passed, cpu_s = time.monotonic() - self._since, self._cpu() - self._cpu_s
+        waits = cpu_s < IDLE_SHARE * passed
+        return passed >= (limit_s if waits else CLOCK_FACTOR * limit_s)
+
+    def _cpu(self) -> float:
         """Return the processor time of the process so far, without its children's."""
         try:
             return time.clock_gettime(self._clock_id)
         except OSError:  # it has ended, or this is no Linux
             return 0.0
-
-    def is_over(self, limit_s: float) -> bool:
-        passed = time.monotonic() - self._since
-        waits = self.cpu_s() - self._cpu_s < IDLE_SHARE * passed
-        return passed >= (limit_s if waits else CLOCK_FACTOR * limit_s)
 
 
 def limit_cpu(cpu_s: float, overrun: Callable[[int, FrameType | None], None] | None = None) -> None:

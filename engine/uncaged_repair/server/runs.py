@@ -4,11 +4,10 @@ and the next child runs the rest.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .forks import CLOCK_FACTOR, ForkedChild
+from .forks import ForkedChild
 from .outcome import Supervisor
 from .trace import LineTracer
 from .wire import Message, send
@@ -52,13 +51,12 @@ class ForkedRun:
         """Run everything and return the last message."""
         command = self._command
         total_s = command["total_s"]
-        until = time.monotonic() + CLOCK_FACTOR * total_s
+        used_s = 0.0
         while True:
             before = len(self._left)
             fork = ForkedChild(self._child, self._memory_bytes, self._keep)
-            ending = fork.follow(
-                self._receive, command["wall_s"] + IMPORT_S, total_s - self.cpu_s, until
-            )
+            ending = fork.follow(self._receive, command["wall_s"] + IMPORT_S, total_s - used_s)
+            used_s += fork.used_s
             fork.finish()
             self.cpu_s += fork.cpu_s
             if ending == "finished":
