@@ -1,4 +1,4 @@
-"""Options and settings of pytest plugins that this interpreter does not have. They are taken out
+"""Options and settings of pytest plugins that this interpreter does not have. They are removed
 after pytest has loaded the plugins and conftest files, so that what is left runs.
 """
 
@@ -48,14 +48,16 @@ class AbsentPlugins:
             if _is_unknown(early_config, name):
                 parser.addini(name, "setting of a plugin that is not installed")
         _, unknown = parser.parse_known_and_unknown_args(args)
-        taken = [position for position, word in enumerate(args) if _is_option(word, unknown)]
-        taken += [
+        positions = [position for position, word in enumerate(args) if _is_option(word, unknown)]
+        positions += [
             position + 1
-            for position in taken
+            for position in positions
             if position + 1 < len(args) and _is_value(args[position], args[position + 1])
         ]
-        self.options = [args[position] for position in sorted(taken) if args[position] not in OWN]
-        args[:] = [word for position, word in enumerate(args) if position not in taken]
+        self.options = [
+            args[position] for position in sorted(positions) if args[position] not in OWN
+        ]
+        args[:] = [word for position, word in enumerate(args) if position not in positions]
 
 
 def _is_option(word: str, unknown: list[str]) -> bool:
