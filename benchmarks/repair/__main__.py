@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .attempt import Attempt, Runner
 from .cases import KINDS, Case, read_cases
-from .control_group import kill_open_groups
+from .control_group import end_all_groups
 from .differential import Comparison, compare
 from .reach import reach_of
 from .releases import prepare
@@ -50,7 +50,7 @@ class Measurement:
                 list(pool.map(self._measure_all, waiting))
             except BaseException:  # interrupted
                 self._stopped = True
-                kill_open_groups()
+                end_all_groups()
                 raise
         names = {case.name for case in cases}
         return [result for result in read(self._out) if result.name in names]
@@ -62,6 +62,8 @@ class Measurement:
             try:
                 result = self._measure(case)
             except Exception as exc:  # the other cases take hours
+                if self._stopped:
+                    return
                 traceback.print_exc()
                 result = _failed(case, repr(exc))
             with self._lock:

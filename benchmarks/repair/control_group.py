@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,11 @@ ENTER = 'echo $$ > "$0" && exec "$@"'
 KILL_TIMEOUT_S = 20.0
 
 _open: list[ControlGroup] = []
+_ended = threading.Event()
 
 
 class NoControlGroup(Exception):
-    """This machine has no cgroup v2 hierarchy that this user can write to."""
+    """This machine has no cgroup v2 hierarchy that this user can write to, or this process ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ def control_group() -> Iterator[ControlGroup]:
     group = ControlGroup(path=path)
     _open.append(group)
     try:
+        if _ended.is_set():
+            raise NoControlGroup("this process is about to end")
         yield group
     finally:
         _open.remove(group)
@@ -65,8 +69,9 @@ def control_group() -> Iterator[ControlGroup]:
         path.rmdir()
 
 
-def kill_open_groups() -> None:
-    """Kill the processes of all groups that other threads have made and not ended yet."""
+def end_all_groups() -> None:
+    """Kill the processes of all groups that other threads have made; no more can be made."""
+    _ended.set()
     for group in list(_open):
         group.kill()
 
