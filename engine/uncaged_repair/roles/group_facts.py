@@ -14,7 +14,8 @@ from ..edits.spans import UnreadableSource, read_source
 from ..harness.baseline import Baseline
 from ..harness.harness import Harness
 from ..harness.results import Line
-from .relation import GroupFacts, SuiteFacts, stems_of
+from .relation import GroupFacts, SuiteFacts
+from .stems import stems_of
 
 MAX_OTHERS = 2000
 """Number of passing tests that are read to find which words are rare."""

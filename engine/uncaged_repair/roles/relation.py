@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from .common_words import COMMON_EXCEPTIONS, FUNCTION_WORDS, GENERIC_WORDS, REPAIR_WORDS
+from .stems import CAMEL, same_stem, stem, words_of
 
-WORD = re.compile(r"[^\W\d_]{2,}")
 TOKEN = re.compile(r"[A-Za-z_][\w.]*(?:/[\w.-]+)*(?:\.py)?")
 CODE = re.compile(r"`([^`\n]+)`|([A-Za-z_][\w.]*)\(")
 ITEM = re.compile(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+")
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-SUFFIXES = ("ation", "ing", "ies", "ed", "es", "ly", "er", "s", "e", "y")
 
 IN_NAME = 0.8
 IN_FILE = 0.6
@@ -244,29 +242,6 @@ def subject_words(text: str, name: Collection[str]) -> dict[str, tuple[str, floa
             place = 1.0 if number == 0 else LATER_LINE
             found[key] = word, place * (GENERIC if word in GENERIC_WORDS else 1.0)
     return found
-
-
-def words_of(text: str) -> Iterable[str]:
-    """Return the words of *text* in lower case; names are split at underscores and capitals."""
-    return dict.fromkeys(word.lower() for word in WORD.findall(CAMEL.sub(" ", text)))
-
-
-def stems_of(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in words_of(text))
-
-
-def stem(word: str) -> str:
-    """Return *word* without its ending, roughly: "pages", "page" and "paging" have one stem."""
-    for suffix in SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return word.removesuffix(suffix)
-    return word
-
-
-def same_stem(left: str, right: str) -> bool:
-    """Return whether two stems are equal, or a long one begins with the other."""
-    short, long = sorted((left, right), key=len)
-    return left == right or (len(short) >= 5 and long.startswith(short))
 
 
 def code_names(text: str) -> set[str]:

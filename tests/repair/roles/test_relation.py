@@ -10,10 +10,8 @@ from uncaged_repair.roles.relation import (
     SuiteFacts,
     is_general,
     relate,
-    same_stem,
-    stem,
-    stems_of,
 )
+from uncaged_repair.roles.stems import same_stem, stem, stems_of
 
 
 def group(
