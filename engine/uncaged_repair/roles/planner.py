@@ -16,6 +16,7 @@ from ..localise.ranking import groups_of, suspicion_of
 from ..task import PersonNeeded, Progress, Task
 from .answers import answer, list_names, plural
 from .group_facts import facts_of
+from .named_tests import split_ids
 from .phases import acceptance_of
 from .relation import Relation, is_general, relate
 from .scope import part_run
@@ -87,6 +88,8 @@ def _relations(
     if command.runner == "command":
         return [Relation(kind="command") for _ in groups]
     facts, suite = facts_of(harness, baseline, groups)
+    if split_ids(text, [name for group in groups for name in group]).ids:
+        return relate(text, facts, suite)
     chosen = [word for word in command.arguments if "::" in word or word.endswith(".py")]
     return relate(" ".join((text, *chosen)), facts, suite)
 
@@ -98,8 +101,11 @@ def _planned(
     found: Sequence[tuple[tuple[str, ...], Relation]],
 ) -> str:
     """Return the answer with a phase for each related group."""
-    wanted = [(group, relation) for group, relation in found if relation.kind != "none"]
-    left = [name for group, relation in found if relation.kind == "none" for name in group]
+    wanted = [
+        (relation.tests or group, relation) for group, relation in found if relation.kind != "none"
+    ]
+    planned = {name for group, _ in wanted for name in group}
+    left = [name for group, _ in found for name in group if name not in planned]
     merged = wanted[MAX_PHASES - 1 :] if len(wanted) > MAX_PHASES else []
     if merged:
         rest = tuple(name for group, _ in merged for name in group)
@@ -113,7 +119,7 @@ def _planned(
     if left:
         shown = ", ".join(_with_error(baseline, name) for name in left[:SHOWN_TESTS])
         more = f" and {len(left) - SHOWN_TESTS} more" if len(left) > SHOWN_TESTS else ""
-        lines += ["", f"Left alone, because the prompt matches nothing in them: {shown}{more}."]
+        lines += ["", f"Left alone, because the prompt does not ask for them: {shown}{more}."]
     meta: dict[str, object] = {"status": "planned", "phases": phases}
     if left:
         meta["leftAlone"] = left

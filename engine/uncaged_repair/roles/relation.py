@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from .common_words import COMMON_EXCEPTIONS, FUNCTION_WORDS, GENERIC_WORDS, REPAIR_WORDS
+from .named_tests import matching_tests, split_ids
 from .stems import CAMEL, same_stem, stem, words_of
 
 TOKEN = re.compile(r"[A-Za-z_][\w.]*(?:/[\w.-]+)*(?:\.py)?")
@@ -65,11 +66,13 @@ class SuiteFacts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """Relation of the text to one group. kind: general, test, function, file, message, words,
-    confirmed, command or none. words: those that matched, as they are written.
+    confirmed, command or none. words: those that matched, as they are written. tests: those of the
+    group that the text names by their ids; empty for all of them.
     """
 
     kind: str
     words: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
     score: float = 0.0
 
     @property
@@ -94,11 +97,46 @@ class Relation:
 
 
 def relate(text: str, groups: Sequence[GroupFacts], suite: SuiteFacts) -> list[Relation]:
+    """Return the relation of *text* to each group. A test id names that test alone; the rest of the
+    text may have another subject.
+    """
+    split = split_ids(text, [test for group in groups for test in group.tests])
+    general = is_general(split.rest, suite.name)
+    if not split.ids:
+        return (
+            [Relation(kind="general") for _ in groups]
+            if general
+            else _relate_items(text, groups, suite)
+        )
+    nothing = [Relation(kind="none") for _ in groups]
+    by_rest = nothing if general else _relate_items(split.rest, groups, suite)
+    by_ids = _relate_ids(split.ids, split.rest, groups)
+    return [first or second for first, second in zip(by_ids, by_rest, strict=True)]
+
+
+def _relate_ids(
+    ids: Sequence[str], rest: str, groups: Sequence[GroupFacts]
+) -> list[Relation | None]:
+    """Return the relation of each group of which a test is named by its id; of such a group, names
+    in the rest of the text count, too.
+    """
+    tests = [test for group in groups for test in group.tests]
+    found = {name: frozenset(matching_tests(name, tests)) for name in ids}
+    tokens = tokens_of(rest)
+    relations: list[Relation | None] = []
+    for group in groups:
+        words = [name for name in ids if not found[name].isdisjoint(group.tests)]
+        wanted = frozenset[str]().union(*(found[name] for name in words))
+        chosen = [test for test in group.tests if test in wanted or names_of(test) & tokens]
+        relation = Relation(kind="test", words=tuple(words), tests=tuple(chosen))
+        relations.append(relation if words else None)
+    return relations
+
+
+def _relate_items(text: str, groups: Sequence[GroupFacts], suite: SuiteFacts) -> list[Relation]:
     """Return the relation of *text* to each group. The items of a list are compared one by one, as
     each may have a subject of its own.
     """
-    if is_general(text, suite.name):
-        return [Relation(kind="general") for _ in groups]
     parts = [part for part in ITEM.split(text) if subject_words(part, suite.name)] or [text]
     factor = 1 + PER_PART * math.log2(len(parts))
     tables = [_relate_part(part, groups, suite, ENOUGH * factor) for part in parts]
@@ -137,8 +175,10 @@ def _relate_part(
 
 def is_general(text: str, name: Collection[str] = ()) -> bool:
     """Return whether *text* names no subject: it is empty, or asks for the tests to pass. name:
-    words of the repository's name, which are no subject.
+    words of the repository's name, which are no subject. The id of a test is a subject.
     """
+    if split_ids(text).ids:
+        return False
     known = FUNCTION_WORDS | REPAIR_WORDS
     return not code_names(text) and all(
         word in known or stem(word) in name for word in words_of(text)
@@ -147,7 +187,7 @@ def is_general(text: str, name: Collection[str] = ()) -> bool:
 
 def named(text: str, group: GroupFacts, suite: SuiteFacts) -> Relation | None:
     """Return the relation by a name of the group that *text* spells out; None if there is none."""
-    tokens = {token.strip(".") for token in TOKEN.findall(text)}
+    tokens = tokens_of(text)
     tests = [test for test in group.tests if test in text]
     tests += [part for test in group.tests for part in names_of(test) if part in tokens]
     if tests:
@@ -242,6 +282,10 @@ def subject_words(text: str, name: Collection[str]) -> dict[str, tuple[str, floa
             place = 1.0 if number == 0 else LATER_LINE
             found[key] = word, place * (GENERIC if word in GENERIC_WORDS else 1.0)
     return found
+
+
+def tokens_of(text: str) -> set[str]:
+    return {token.strip(".") for token in TOKEN.findall(text)}
 
 
 def code_names(text: str) -> set[str]:

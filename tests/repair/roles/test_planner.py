@@ -104,7 +104,27 @@ def test_only_tests_that_belong_to_the_prompt_are_planned(make_repository: Make)
     assert ["test_the_first_page" in phase["acceptance"] for phase in phases] == [True]
     assert played.meta["leftAlone"] == ["test_prices.py::test_gross_adds_the_tax"]
     assert "the prompt shares the words" in played.text
-    assert "Left alone, because the prompt matches nothing in them: test_prices.py" in played.text
+    assert "Left alone, because the prompt does not ask for them: test_prices.py" in played.text
+
+
+def test_the_id_of_a_test_leaves_others_of_its_file_alone(make_repository: Make) -> None:
+    """Only the named test is planned, also where another one has the same cause."""
+    tests = (
+        "import unittest\nfrom code_of import twice\n\n\nclass TestTwice(unittest.TestCase):\n"
+        "    def test_five(self):\n        self.assertEqual(twice(5), 10)\n\n"
+        "    def test_odd(self):\n        self.assertEqual(twice(5), 11)\n"
+    )
+    made = make_repository({"code_of.py": CODE, "test_code.py": tests})
+    named = "test_code.py::TestTwice::test_five"
+    played = made.play("planner", text=f"make the tests pass: {named}")
+    phases = played.meta["phases"]
+    assert isinstance(phases, list)
+    assert [named in phase["acceptance"] for phase in phases] == [True]
+    assert "test_odd" not in phases[0]["acceptance"]
+    assert played.meta["leftAlone"] == ["test_code.py::TestTwice::test_odd"]
+    assert f"the prompt names the test {named}" in played.text
+    passing = made.play("planner", text="test_code.py::TestTwice::test_gone")
+    assert passing.meta["status"] == "aborted"
 
 
 def test_a_prompt_that_no_failing_test_belongs_to_ends_the_run(make_repository: Make) -> None:

@@ -80,6 +80,76 @@ def test_a_name_decides(text: str, expected: list[str]) -> None:
     assert kinds(text) == expected
 
 
+SAME_FILE = tuple(
+    group(f"tests/test_till.py::TestTill::{name}", functions={function: 0.0})
+    for name, function in (("test_total", "total"), ("test_change", "change_for"))
+)
+SAME_NAME = tuple(
+    group(f"tests/test_till.py::{name}::test_total", functions={function: 0.0})
+    for name, function in (("TestTill", "total"), ("TestVoucher", "value_of"))
+)
+UNITTEST = tuple(
+    group(f"tests.test_till.{name}", functions={function: 0.0})
+    for name, function in (("Till.test_total", "total"), ("Till.test_change", "change_for"))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups", "expected"),
+    [
+        ("tests/test_till.py::TestTill::test_total fails", SAME_FILE, ["test", "none"]),
+        (
+            "make the tests pass: tests/test_till.py::TestTill::test_change",
+            SAME_FILE,
+            ["none", "test"],
+        ),
+        ("TestTill::test_total", SAME_FILE, ["test", "none"]),
+        ("fix TestTill.test_total", SAME_FILE, ["test", "none"]),
+        ("tests/test_till.py::TestTill::test_gone fails", SAME_FILE, ["none", "none"]),
+        ("make the tests pass: tests/test_till.py::test_gone", SAME_FILE, ["none", "none"]),
+        ("tests/test_till.py::TestTill", SAME_FILE, ["test", "test"]),
+        ("TestTill::test_total and `change_for` are wrong", SAME_FILE, ["test", "function"]),
+        ("TestTill::test_total, and test_change too", SAME_FILE, ["test", "test"]),
+        ("TestTill::test_total and the rest of tests/test_till.py", SAME_FILE, ["test", "test"]),
+        ("see tests/test_till.py", SAME_FILE, ["test", "test"]),
+        ("TestVoucher.test_total", SAME_NAME, ["none", "test"]),
+        (
+            "tests/test_till.py::TestTill::test_total: test_total is new",
+            SAME_NAME,
+            ["test", "none"],
+        ),
+        ("test_total", SAME_NAME, ["test", "test"]),
+        ("tests.test_till.Till.test_total", UNITTEST, ["test", "none"]),
+        ("FAIL: test_change (tests.test_till.Till.test_change)", UNITTEST, ["none", "test"]),
+        ("fix Till.test_total", UNITTEST, ["test", "none"]),
+        ("tests/test_till.py::Till::test_total", UNITTEST, ["test", "none"]),
+    ],
+)
+def test_the_id_of_a_test_names_that_test_alone(
+    text: str, groups: Sequence[GroupFacts], expected: list[str]
+) -> None:
+    """Another failing test of the same file, class or name is wanted only if the text outside of
+    the id relates to it.
+    """
+    assert kinds(text, groups) == expected
+
+
+def test_the_id_of_a_test_chooses_from_its_group() -> None:
+    """Of tests with one cause, those that the text names are wanted, with all parametrisations."""
+    path = "tests/test_till.py::test_"
+    names = tuple(f"{path}{name}" for name in ("total[1]", "total[2]", "sum", "change"))
+    one = GroupFacts(tests=names, files={}, functions={})
+
+    def wanted(text: str) -> list[str]:
+        [relation] = relate(text, [one], SUITE)
+        return [name.removeprefix(path) for name in relation.tests]
+
+    assert wanted(f"{path}total fails") == ["total[1]", "total[2]"]
+    assert wanted(f"{path}total[2] fails") == ["total[2]"]
+    assert wanted(f"{path}sum fails, test_change as well") == ["sum", "change"]
+    assert wanted("all of test_till.py") == []
+
+
 def test_rare_words_are_a_relation_and_are_reported() -> None:
     """Only the group that shares the subject's words is related, and the words are named."""
     first, second = relate("The second page of a catalogue repeats a row", (PAGES, HOME), SUITE)
@@ -146,3 +216,4 @@ def test_a_subject_makes_a_request_specific() -> None:
     """A name in a request for repair is its subject."""
     assert not is_general("fix the failing test of `page`")
     assert not is_general("fix the pagination")
+    assert not is_general("make the tests pass: tests.test.Tests.test")
