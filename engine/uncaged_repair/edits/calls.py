@@ -30,7 +30,7 @@ SIBLINGS: Sequence[Sequence[str]] = tuple(
 
 
 def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield calls with two arguments exchanged, one dropped, or one variable added."""
+    """Yield calls with two arguments exchanged, or one dropped."""
     if not isinstance(node, ast.Call):
         return
     plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
@@ -44,12 +44,11 @@ def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         low = site.source.span(every[index - 1])[1] if index else low
         high = high if index else site.source.span(every[1])[0]
         yield site.edit_span(low, high, "", "argument dropped", 1.0)
-    yield from _added(site, node)
 
 
-def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
-    end = site.source.span(node)[1] - 1
-    if not site.source.data.endswith(b")", 0, end + 1):
+def added_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield calls with one variable or constant more."""
+    if not isinstance(node, ast.Call) or (end := _end_of_arguments(site, node)) is None:
         return
     names = [name for name in site.names if name not in ("self", "cls")]
     bare_generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
@@ -62,6 +61,12 @@ def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
                 "argument added",
                 1 / (1 + 0.25 * rank),
             )
+
+
+def sort_orders(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield a sort in the reverse order."""
+    if not isinstance(node, ast.Call) or (end := _end_of_arguments(site, node)) is None:
+        return
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name in ("sorted", "sort") and not any(
         keyword.arg == "reverse" for keyword in node.keywords
@@ -73,6 +78,12 @@ def _added(site: EditSite, node: ast.Call) -> Iterator[SourceEdit]:
             "order reversed",
             1.0,
         )
+
+
+def _end_of_arguments(site: EditSite, node: ast.Call) -> int | None:
+    """Return the byte after the arguments of *node*."""
+    end = site.source.span(node)[1] - 1
+    return end if site.source.data.endswith(b")", 0, end + 1) else None
 
 
 def keyword_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -159,9 +170,7 @@ def wrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def unwrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield the argument instead of the call, the object instead of its method's result, and the
-    call with or without `await`.
-    """
+    """Yield the argument instead of the call, and the object instead of its method's result."""
     match node:
         case ast.Call(func=function, args=operands):
             for rank, argument in enumerate(
@@ -173,10 +182,17 @@ def unwrappings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             above = site.source.parents.get(node)
             if isinstance(function, ast.Attribute) and not isinstance(above, ast.Expr):
                 yield site.edit(node, site.operand(function.value), "object for call", 1.0)
-            if isinstance(site.function, ast.AsyncFunctionDef) and not isinstance(above, ast.Await):
-                yield site.edit(
-                    node, site.composite(node, f"await {site.segment(node)}"), "await", 0.7
-                )
+        case _:
+            pass
+
+
+def awaits(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield the call with or without `await`."""
+    match node:
+        case ast.Call() if isinstance(site.function, ast.AsyncFunctionDef):
+            if not isinstance(site.source.parents.get(node), ast.Await):
+                text = site.composite(node, f"await {site.segment(node)}")
+                yield site.edit(node, text, "await", 0.7)
         case ast.Await(value=value):
             yield site.edit(node, site.segment(value), "await", 0.2)
         case _:

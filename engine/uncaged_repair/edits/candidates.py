@@ -6,28 +6,59 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from .calls import (
+    added_arguments,
     arguments,
+    awaits,
     elements,
     keyword_arguments,
     siblings,
+    sort_orders,
     unwrappings,
     wrappings,
 )
 from .conditions import exceptions, extensions
 from .edit import SourceEdit
 from .edit_site import EditSite, edit_sites
-from .evidence import traits_of
+from .evidence import Evidence
 from .facts import ValueFacts
-from .insertions import imports, insertions
-from .module_index import index_module
-from .names import attributes, neighbours, similar_names, substitutes, unknown_names, variables
-from .numbers import constants, off_by_one, offsets, slices
-from .odds import highest_weight, weight_of
+from .insertions import (
+    appends,
+    ends,
+    guards,
+    imports,
+    reassignments,
+    repetitions,
+    stored_parameters,
+)
+from .module_index import ModuleIndex, index_module
+from .names import (
+    attributes,
+    neighbours,
+    similar_names,
+    substitutes,
+    targets,
+    unknown_names,
+    variable_attributes,
+    variables,
+)
+from .numbers import (
+    constants,
+    names_for_none,
+    off_by_one,
+    offsets,
+    parts,
+    shown_constants,
+    slices,
+    strings,
+    values_for_none,
+)
+from .odds import bounded_weight, highest_weight, weight_of
 from .operators import arithmetic, assignments, comparisons, logic
 from .spans import SourceFile, header_lines
 from .statements import keywords, moves, removals, results
@@ -42,10 +73,12 @@ STATEMENTS: Mapping[OfStatement, Sequence[str]] = {
     keywords: ("branch", "jump"),
     removals: ("statement removed",),
     moves: ("statement order", "indentation"),
-    insertions: (
-        *("parameter stored", "element appended", "assignment added", "step added"),
-        *("return inserted", "jump inserted", "statement repeated", "guard"),
-    ),
+    stored_parameters: ("parameter stored",),
+    appends: ("element appended",),
+    reassignments: ("assignment added", "step added"),
+    ends: ("return inserted", "jump inserted"),
+    repetitions: ("statement repeated",),
+    guards: ("guard",),
     imports: ("import added",),
 }
 EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
@@ -53,14 +86,18 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
     arithmetic: ("operator", "operand swap", "operand alone", "sign removed"),
     assignments: ("operator", "update for assignment"),
     logic: ("logic", "condition dropped", "negation", "negation removed", "branch swap"),
-    constants: (
-        *("boolean", "number", "number of the error", "string"),
-        *("string of the error", "value for None", "name for None"),
-    ),
+    constants: ("boolean", "number"),
+    shown_constants: ("number of the error", "string of the error"),
+    strings: ("string",),
+    values_for_none: ("value for None",),
+    names_for_none: ("name for None",),
     off_by_one: ("off by one",),
     offsets: ("offset",),
-    slices: ("slice", "whole for slice", "part of a sequence", "index", "index swap"),
-    variables: ("variable", "target", "attribute for variable"),
+    slices: ("slice", "whole for slice", "index", "index swap"),
+    parts: ("part of a sequence",),
+    variables: ("variable",),
+    targets: ("target",),
+    variable_attributes: ("attribute for variable",),
     unknown_names: ("unknown name",),
     similar_names: ("similar name",),
     attributes: ("attribute", "method", "variable for attribute"),
@@ -69,11 +106,14 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
         "condition for constant",
     ),
     neighbours: ("expression",),
-    arguments: ("argument swap", "argument dropped", "argument added", "order reversed"),
+    arguments: ("argument swap", "argument dropped"),
+    added_arguments: ("argument added",),
+    sort_orders: ("order reversed",),
     keyword_arguments: ("keyword passed",),
     siblings: ("sibling call", "other function"),
     wrappings: ("conversion", "limit", "method of a text"),
-    unwrappings: ("argument for call", "object for call", "await"),
+    unwrappings: ("argument for call", "object for call"),
+    awaits: ("await",),
     elements: ("element", "element swap", "yield"),
     extensions: ("condition extended", "condition narrowed"),
     exceptions: ("exception added", "exception caught", "exception raised"),
@@ -81,18 +121,25 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
 """Operators with the kinds of their edits, which bound the scores of what they will yield."""
 
 
-@dataclass(order=True, slots=True)
-class _Entry:
-    """Entry of the heap: an edit, or the edits of one operator at one site with a bound of their
-    scores. At equal scores the operator is first, so that its edits take their place.
+Make = Callable[[], Iterator[SourceEdit]]
+
+
+class _Entry(NamedTuple):
+    """Entry of the heap: the edits of one operator at one site (*make*), or an edit. Entries are
+    sorted by score, bounds of scores before the scores that they bound, then by place and number.
+
+    score: below 0, so that the best is first; a bound, unless the edit is *rated*. degree: the
+    suspiciousness of the site, then of the edit's line.
     """
 
     score: float
-    found: bool
+    rated: bool
     place: tuple[int, int, str]
-    make: Callable[[], Iterator[SourceEdit]] | None = field(compare=False, default=None)
-    edit: SourceEdit | None = field(compare=False, default=None)
-    degree: float = field(compare=False, default=0.0)
+    number: int
+    site: EditSite
+    degree: float
+    make: Make | None = None
+    edit: SourceEdit | None = None
 
 
 def candidates(
@@ -101,49 +148,64 @@ def candidates(
     """Yield the edits of the suspicious lines of *source* with their scores, best first. Of equal
     edits the best score is kept.
 
-    Operators run when their edits may be next. suspicion: line to suspiciousness, above 0 and at
-    most 1; other lines are not edited.
+    Operators run when their edits may be next, and an edit is rated when it may be next. suspicion:
+    line to suspiciousness, above 0 and at most 1; other lines are not edited.
     """
-    heap = list(_operators(source, suspicion, facts))
+    index = index_module(source)
+    evidence = Evidence(source, index, facts)
+    heap = list(_operators(source, index, suspicion, facts))
     heapify(heap)
+    number = len(heap)
     known: set[tuple[int, int, str]] = set()
     while heap:
         entry = heappop(heap)
-        if entry.edit is not None:
-            if entry.place not in known:
+        if entry.make is not None:
+            for edit in entry.make():
+                if edit.after != edit.before:
+                    number += 1
+                    heappush(heap, _bounded(entry, edit, number, suspicion))
+        elif entry.edit is not None and entry.place not in known:
+            if entry.rated:
                 known.add(entry.place)
                 yield -entry.score, entry.edit
-            continue
-        for edit in entry.make() if entry.make is not None else ():
-            if edit.after != edit.before:
-                score = max(entry.degree, suspicion.get(edit.line, 0.0)) * edit.weight
-                place = edit.start, edit.end, edit.after
-                heappush(heap, _Entry(-score, True, place, edit=edit))
+            else:
+                heappush(heap, _rated(entry, entry.edit, evidence))
 
 
-def _rated(site: EditSite, make: Callable[[], Iterator[SourceEdit]]) -> Iterator[SourceEdit]:
-    """Yield the edits with their traits and the weights that follow from these."""
-    for edit in make():
-        traits = tuple(traits_of(site, edit))
-        weight = weight_of(edit.kind, edit.weight, traits)
-        yield replace(edit, weight=weight, traits=traits)
+def _bounded(
+    entry: _Entry, edit: SourceEdit, number: int, suspicion: Mapping[int, float]
+) -> _Entry:
+    """Return the entry of an *edit* of the operator *entry*, with a bound of its score."""
+    degree = max(entry.degree, suspicion.get(edit.line, 0.0))
+    bound = -degree * bounded_weight(edit.kind, edit.weight)
+    place = edit.start, edit.end, edit.after
+    return _Entry(bound, False, place, number, entry.site, degree, edit=edit)
+
+
+def _rated(entry: _Entry, edit: SourceEdit, evidence: Evidence) -> _Entry:
+    """Return the entry with the traits of its *edit*, and the weight and score that follow from
+    these.
+    """
+    traits = tuple(evidence.traits_of(entry.site, edit))
+    weight = weight_of(edit.kind, edit.weight, traits)
+    rated = replace(edit, weight=weight, traits=traits)
+    return entry._replace(score=-entry.degree * weight, rated=True, edit=rated)
 
 
 def _operators(
-    source: SourceFile, suspicion: Mapping[int, float], facts: ValueFacts
+    source: SourceFile, index: ModuleIndex, suspicion: Mapping[int, float], facts: ValueFacts
 ) -> Iterator[_Entry]:
     """Yield an entry for each operator at each suspicious site."""
-    turn = 0
-    for site in edit_sites(source, index_module(source), facts):
+    number = 0
+    for site in edit_sites(source, index, facts):
         first, last = header_lines(site.statement)
         degree = max((suspicion.get(line, 0.0) for line in range(first, last + 1)), default=0.0)
         handlers = [handler.lineno for handler in getattr(site.statement, "handlers", [])]
         most = max([degree, *(suspicion.get(line, 0.0) for line in handlers)])
         for make, bound in _edits_of(site) if most > 0 else ():
-            turn += 1
-            yield _Entry(
-                -most * bound, False, (turn, 0, ""), make=partial(_rated, site, make), degree=degree
-            )
+            number += 1
+            place = number, 0, ""
+            yield _Entry(-most * bound, False, place, number, site, degree, make=make)
 
 
 def _edits_of(site: EditSite) -> Iterator[tuple[Callable[[], Iterator[SourceEdit]], float]]:

@@ -6,12 +6,18 @@ import keyword
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 
 from .edit import SourceEdit
 from .edit_site import EditSite
-from .module_index import TOKEN
+from .facts import ValueFacts
+from .module_index import TOKEN, ModuleIndex
+from .scopes import NameScope
+from .spans import SourceFile
 
 WORD = re.compile(r"[^\W\d]\w*")
+NONE_TEST = re.compile(r"\bis (not )?None\b")
+LITERAL = re.compile(r"'([^'\\]+)'|\"([^\"\\]+)\"|-?(\d\d[\d.]*)")
 NEAR_LINES = 4
 ALIKE = 0.7
 KINDS_OF_ERROR = {
@@ -27,26 +33,90 @@ KINDS_OF_ERROR = {
 """Kinds of edits that an error of the failing test makes likelier."""
 
 
-def traits_of(site: EditSite, edit: SourceEdit) -> Iterator[str]:
-    """Yield the traits of *edit*, whose factors are in `odds`."""
-    before, after = WORD.findall(edit.before), WORD.findall(edit.after)
-    added = [word for word in dict.fromkeys(after) if word not in before and not is_known(word)]
-    if added:
-        yield _nearness(site, edit, added)
-    if len(before) == 1 == len(after) and before != after:
-        alike = SequenceMatcher(None, before[0], after[0], autojunk=False).ratio() >= ALIKE
-        yield "similar name" if alike else "different name"
-    yield _familiarity(site, edit)
-    yield from _of_failure(site, edit, added)
-    if added and _is_new_dependency(site, edit, added):
-        yield "new dependency"
-    shown = any(low <= edit.start and edit.end <= high for low, high in site.messages)
-    if shown and edit.after in site.index.variables and edit.after not in site.scope.stored:
-        yield "constant in a message"
-    if edit.nature == "hide":
-        yield "hides the failure"
-    if before:
-        yield from _losses(site, edit, [word for word in before if word not in after])
+class Evidence:
+    """Evidence on the edits of one file. What several edits share is computed once."""
+
+    def __init__(self, source: SourceFile, index: ModuleIndex, facts: ValueFacts) -> None:
+        self._source, self._index, self._errors = source, index, facts.errors
+        self._none_used = any("NoneType" in message for _, message in facts.errors)
+        self._likely_kinds = {
+            likely for kind, _ in facts.errors for likely in KINDS_OF_ERROR.get(kind, ())
+        }
+        self._words = cache(WORD.findall)
+        self._tokens = cache(TOKEN.findall)
+        self._are_alike = cache(_are_alike)
+        self._distance = cache(_distance)
+        self._tokens_before = cache(self._find_tokens_before)
+        self._tokens_after = cache(self._find_tokens_after)
+
+    def traits_of(self, site: EditSite, edit: SourceEdit) -> Iterator[str]:
+        """Yield the traits of *edit*, whose factors are in `odds`."""
+        before, after = self._words(edit.before), self._words(edit.after)
+        added = [word for word in dict.fromkeys(after) if word not in before and not is_known(word)]
+        if added:
+            yield self._nearness(site, edit, added)
+        if len(before) == 1 == len(after) and before != after:
+            yield "similar name" if self._are_alike(before[0], after[0]) else "different name"
+        yield self._familiarity(edit)
+        if self._errors:
+            yield from self._of_failure(edit, added)
+        if added and _is_new_dependency(site, edit, added):
+            yield "new dependency"
+        shown = any(low <= edit.start and edit.end <= high for low, high in site.messages)
+        if shown and edit.after in site.index.variables and edit.after not in site.scope.stored:
+            yield "constant in a message"
+        if edit.nature == "hide":
+            yield "hides the failure"
+        if before:
+            yield from _losses(site, edit, [word for word in before if word not in after])
+
+    def _nearness(self, site: EditSite, edit: SourceEdit, added: Sequence[str]) -> str:
+        """Return where the least known of the *added* words is used."""
+        far = max(self._distance(site.index, site.scope, edit.line, word) for word in added)
+        return ("used nearby", "used in the function", "used in the file", "used nowhere")[far]
+
+    def _familiarity(self, edit: SourceEdit) -> str:
+        """Return how many of the sequences of three tokens that the edit makes are in the file."""
+        tokens = [
+            *self._tokens_before(edit.start),
+            *self._tokens(edit.after),
+            *self._tokens_after(edit.end),
+        ]
+        made = [*zip(tokens, tokens[1:], tokens[2:], strict=False)]
+        if not made:
+            return "no sequence"
+        share = sum(map(self._index.sequences.__contains__, made)) / len(made)
+        if share >= 1:
+            return "all sequences known"
+        return (
+            "most sequences known" if share >= 0.5 else "some sequences known" if share else "new"
+        )
+
+    def _find_tokens_before(self, start: int) -> list[str]:
+        """Return the last two tokens of the line before *start*."""
+        low = self._source.data.rfind(b"\n", 0, start) + 1
+        return TOKEN.findall(self._source.text(low, start))[-2:]
+
+    def _find_tokens_after(self, end: int) -> list[str]:
+        """Return the first two tokens of the line after *end*."""
+        high = self._source.data.find(b"\n", end)
+        rest = self._source.text(end, len(self._source.data) if high < 0 else high)
+        return TOKEN.findall(rest)[:2]
+
+    def _of_failure(self, edit: SourceEdit, added: Sequence[str]) -> Iterator[str]:
+        tested = (
+            self._none_used
+            and NONE_TEST.search(edit.after) is not None
+            and "None" not in edit.before
+        )
+        if tested or edit.kind in self._likely_kinds:
+            yield "fits the error"
+        literal = LITERAL.fullmatch(edit.after)
+        words = [word for word in added if len(word) > 2]
+        if literal is not None:
+            words.append(next(text for text in literal.groups() if text))
+        if words and any(word in message for word in words for _, message in self._errors):
+            yield "named by the error"
 
 
 def is_known(word: str) -> bool:
@@ -54,53 +124,20 @@ def is_known(word: str) -> bool:
     return keyword.iskeyword(word) or word in ("self", "cls")
 
 
-def _nearness(site: EditSite, edit: SourceEdit, added: Sequence[str]) -> str:
-    """Return where the least known of the *added* words is used."""
-    line, scope = edit.line, site.scope
-    far = 0
-    for word in added:
-        uses = [*scope.loaded.get(word, ()), *scope.stored.get(word, ())]
-        if any(abs(node.lineno - line) <= NEAR_LINES for node in uses):
-            continue
-        if uses or word in scope.parameters or word in scope.attributes:
-            far = max(far, 1)
-        elif word in site.index.tokens:
-            far = max(far, 2)
-        else:
-            far = 3
-    return ("used nearby", "used in the function", "used in the file", "used nowhere")[far]
+def _are_alike(before: str, after: str) -> bool:
+    return SequenceMatcher(None, before, after, autojunk=False).ratio() >= ALIKE
 
 
-def _familiarity(site: EditSite, edit: SourceEdit) -> str:
-    """Return how many of the sequences of three tokens that the edit makes are in the file."""
-    source = site.source
-    low = source.data.rfind(b"\n", 0, edit.start) + 1
-    high = source.data.find(b"\n", edit.end)
-    high = len(source.data) if high < 0 else high
-    head = TOKEN.findall(source.text(low, edit.start))[-2:]
-    tail = TOKEN.findall(source.text(edit.end, high))[:2]
-    tokens = [*head, *TOKEN.findall(edit.after), *tail]
-    made = [tuple(tokens[at : at + 3]) for at in range(len(tokens) - 2)]
-    if not made:
-        return "no sequence"
-    share = sum(sequence in site.index.sequences for sequence in made) / len(made)
-    if share >= 1:
-        return "all sequences known"
-    return "most sequences known" if share >= 0.5 else "some sequences known" if share else "new"
-
-
-def _of_failure(site: EditSite, edit: SourceEdit, added: Sequence[str]) -> Iterator[str]:
-    errors = site.facts.errors
-    missing = any("NoneType" in message for _, message in errors)
-    tested = re.search(r"\bis (not )?None\b", edit.after) and "None" not in edit.before
-    if (missing and tested) or any(edit.kind in KINDS_OF_ERROR.get(kind, ()) for kind, _ in errors):
-        yield "fits the error"
-    literal = re.fullmatch(r"'([^'\\]+)'|\"([^\"\\]+)\"|-?(\d\d[\d.]*)", edit.after)
-    words = [word for word in added if len(word) > 2]
-    if literal is not None:
-        words.append(next(text for text in literal.groups() if text))
-    if words and any(word in message for word in words for _, message in errors):
-        yield "named by the error"
+def _distance(index: ModuleIndex, scope: NameScope, line: int, word: str) -> int:
+    """Return how far from *line* a *word* is used: 0 for a few lines, 1 in the function, 2 in the
+    file, 3 nowhere.
+    """
+    uses = [*scope.loaded.get(word, ()), *scope.stored.get(word, ())]
+    if any(abs(node.lineno - line) <= NEAR_LINES for node in uses):
+        return 0
+    if uses or word in scope.parameters or word in scope.attributes:
+        return 1
+    return 2 if word in index.tokens else 3
 
 
 def _is_new_dependency(site: EditSite, edit: SourceEdit, added: Sequence[str]) -> bool:

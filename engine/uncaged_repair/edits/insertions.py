@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .edit import Nature, SourceEdit
@@ -19,8 +19,43 @@ EMPTY: Types = frozenset({"list", "str", "dict", "set", "tuple"})
 GROWING = {"list": ("append", "extend"), "set": ("add",), "deque": ("append", "appendleft")}
 
 
-def insertions(site: EditSite) -> Iterator[SourceEdit]:
-    """Yield a statement before this one, and after it if it ends its block."""
+def stored_parameters(site: EditSite) -> Iterator[SourceEdit]:
+    """Yield assignments of parameters that `__init__` does not store."""
+    if site.function is not None and site.function.name == "__init__":
+        yield from _inserted(site, _stored_parameters)
+
+
+def appends(site: EditSite) -> Iterator[SourceEdit]:
+    """Yield calls that add an element to a list or a set."""
+    yield from _inserted(site, _appends)
+
+
+def reassignments(site: EditSite) -> Iterator[SourceEdit]:
+    """Yield assignments of another variable, and steps by one."""
+    yield from _inserted(site, _reassignments)
+
+
+def ends(site: EditSite) -> Iterator[SourceEdit]:
+    """Yield `return` and jumps at the end of a block."""
+    yield from _inserted(site, _ends, before=False)
+
+
+def repetitions(site: EditSite) -> Iterator[SourceEdit]:
+    """Yield simple statements of the function once more."""
+    yield from _inserted(site, _repetitions)
+
+
+def guards(site: EditSite) -> Iterator[SourceEdit]:
+    """Yield `if x is None: return …` and the like, with the values that the function returns
+    elsewhere.
+    """
+    yield from _inserted(site, _guards)
+
+
+def _inserted(
+    site: EditSite, statements: Callable[[EditSite], Iterator[_New]], *, before: bool = True
+) -> Iterator[SourceEdit]:
+    """Yield *statements* before this one, if wanted, and after it if it ends its block."""
     statement = site.statement
     here, block = line_span(site, statement), block_of(site, statement)
     if here is None or block is None or site.function is None or is_bare_constant(statement):
@@ -32,7 +67,7 @@ def insertions(site: EditSite) -> Iterator[SourceEdit]:
         return
     newline, indent = site.source.newline, site.source.indent(statement)
     branch = site.source.data.startswith(b"elif", site.source.span(statement)[0])
-    for new in [] if branch else _statements(site, last=False):
+    for new in statements(site) if before and not branch else ():
         text = _indented(new.text, indent, newline)
         yield site.edit_span(
             here[0], here[0], text, new.kind, new.likely, nature=new.nature, line=statement.lineno
@@ -41,7 +76,7 @@ def insertions(site: EditSite) -> Iterator[SourceEdit]:
         statement, ast.Return | ast.Raise | ast.Break | ast.Continue
     ):
         missing = "" if site.source.data.endswith((b"\n", b"\r"), 0, here[1]) else newline
-        for new in _statements(site, last=True):
+        for new in statements(site):
             text = missing + _indented(new.text, indent, newline)
             yield site.edit_span(
                 here[1],
@@ -87,49 +122,53 @@ class _New:
     nature: Nature = "change"
 
 
-def _statements(site: EditSite, *, last: bool) -> Iterator[_New]:
-    """Yield statements to be added. last: the place is the end of a block."""
-    known = {
+def _variables(site: EditSite) -> dict[str, Types]:
+    """Return the variables in scope that may be changed, with their types."""
+    return {
         name: types
         for name, types in site.names.items()
         if name not in ("self", "cls") and not name.isupper()
     }
-    yield from _stored_parameters(site)
-    yield from _appends(site, known)
-    yield from _reassignments(site, known)
-    looped = any(isinstance(above, ast.For | ast.While) for above in _enclosing(site))
-    if last:
-        early = any(True for _ in _enclosing(site))
-        usual = {site.segment(value) for value in site.scope.results}
-        for rank, value in enumerate(_return_values(site)):
-            nature: Nature = "hide" if early and value not in usual else "change"
-            yield _New(f"return {value}", "return inserted", 1 / (1 + 0.15 * rank), nature)
-        for jump, likely in (("break", 1.0), ("continue", 0.9)) if looped else ():
-            yield _New(jump, "jump inserted", likely)
+
+
+def _is_looped(site: EditSite) -> bool:
+    return any(isinstance(above, ast.For | ast.While) for above in _enclosing(site))
+
+
+def _ends(site: EditSite) -> Iterator[_New]:
+    early = any(True for _ in _enclosing(site))
+    usual = {site.segment(value) for value in site.scope.results}
+    for rank, value in enumerate(_return_values(site)):
+        nature: Nature = "hide" if early and value not in usual else "change"
+        yield _New(f"return {value}", "return inserted", 1 / (1 + 0.15 * rank), nature)
+    for jump, likely in (("break", 1.0), ("continue", 0.9)) if _is_looped(site) else ():
+        yield _New(jump, "jump inserted", likely)
+
+
+def _repetitions(site: EditSite) -> Iterator[_New]:
     for rank, text in enumerate(_repeated(site)):
         yield _New(text, "statement repeated", 1 / (1 + 0.15 * rank))
-    yield from _guard_clauses(site, list(known), looped)
 
 
-def _appends(site: EditSite, known: Mapping[str, Types]) -> Iterator[_New]:
-    """Yield calls that add an element to a list or a set."""
+def _appends(site: EditSite) -> Iterator[_New]:
+    known = _variables(site)
     growing = [
         (name, container)
         for name, types in known.items()
         for container in GROWING
         if container in types
     ]
+    others = [other for other in known if not _is_unset(site, other)] if growing else []
     for rank, (name, container) in enumerate(growing):
-        for other in (other for other in known if other != name and not _is_unset(site, other)):
+        for other in (other for other in others if other != name):
             for turn, method in enumerate(GROWING[container]):
                 fits = method != "extend" or bool(known[other] & {"list", "tuple"})
                 likely = (1.0 if fits else MISFIT) / (1 + 0.12 * rank + turn)
                 yield _New(f"{name}.{method}({other})", "element appended", likely)
 
 
-def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[_New]:
-    """Yield assignments of another variable, and steps by one."""
-    rank = 0
+def _reassignments(site: EditSite) -> Iterator[_New]:
+    known, rank = _variables(site), 0
     for name in (name for name in known if name in site.scope.stored):
         others = [other for other in known if other != name]
         for other in sorted(others, key=lambda other: not _same_type(known[name], known[other])):
@@ -145,8 +184,7 @@ def _reassignments(site: EditSite, known: Mapping[str, Types]) -> Iterator[_New]
 
 
 def _stored_parameters(site: EditSite) -> Iterator[_New]:
-    """Yield assignments of parameters that `__init__` does not store."""
-    if site.function is None or site.function.name != "__init__":
+    if site.function is None:
         return
     for argument in (*site.function.args.args[1:], *site.function.args.kwonlyargs):
         if argument.arg not in site.scope.kept:
@@ -159,10 +197,8 @@ def _stored_parameters(site: EditSite) -> Iterator[_New]:
             yield _New(text, "parameter stored", 1.0 if wanted else 0.5)
 
 
-def _guard_clauses(site: EditSite, seen: list[str], looped: bool) -> Iterator[_New]:
-    """Yield `if x is None: return …` and the like, with the values that the function returns
-    elsewhere.
-    """
+def _guards(site: EditSite) -> Iterator[_New]:
+    seen, looped = list(_variables(site)), _is_looped(site)
     results = _return_values(site)[:3] or ["0", "[]", "False"]
     none = any("NoneType" in message for _, message in site.facts.errors)
     parameters = [name for name in seen if name in site.scope.parameters]

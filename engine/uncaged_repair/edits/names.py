@@ -18,18 +18,32 @@ BUILTINS = frozenset(dir(builtins))
 
 
 def variables(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield other variables; those that were seen with the same type first."""
-    if not isinstance(node, ast.Name) or node.id not in site.names or _is_called(site, node):
+    """Yield other variables to use; those that were seen with the same type first."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+        yield from _other_variables(site, node, "variable")
+
+
+def targets(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield other variables to assign to; those that were seen with the same type first."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and site.function is not None:
+        yield from _other_variables(site, node, "target")
+
+
+def _other_variables(site: EditSite, node: ast.Name, kind: str) -> Iterator[SourceEdit]:
+    if node.id not in site.names or _is_called(site, node):
         return
     types = site.names[node.id]
-    stored = isinstance(node.ctx, ast.Store)
-    kind = "target" if stored else "variable"
     for rank, name in enumerate(_fitting_variables(site, types, but=node.id)):
-        if not stored or (site.function is not None and name != "self"):
-            fit = 1.0 if compatible(types, site.names[name]) else MISFIT
-            yield site.edit(node, name, kind, fit / (1 + 0.2 * rank))
-    if not stored:
-        for rank, attribute in enumerate(_attributes(site, types)[:8]):
+        fit = 1.0 if compatible(types, site.names[name]) else MISFIT
+        yield site.edit(node, name, kind, fit / (1 + 0.2 * rank))
+
+
+def variable_attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield an attribute of `self` in place of a variable."""
+    if not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Store):
+        return
+    if node.id in site.names and not _is_called(site, node):
+        for rank, attribute in enumerate(_attributes(site, site.names[node.id])[:8]):
             yield site.edit(node, attribute, "attribute for variable", 1 / (1 + 0.3 * rank))
 
 
@@ -67,7 +81,7 @@ def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     base, types = site.operand(node.value), site.types(node)
     called = _is_called(site, node)
     known = site.facts.attributes
-    owners = [kind for kind in site.types(node.value) if kind in known]
+    owners = [kind for kind in sorted(site.types(node.value)) if kind in known]
     found = {
         name: held
         for owner in owners
@@ -166,14 +180,14 @@ def _comparisons_for(site: EditSite, node: ast.Constant) -> Iterator[SourceEdit]
 def _fitting_variables(site: EditSite, types: Types, *, but: str) -> list[str]:
     """Return the variables: same type first, then unknown type, then others."""
     fitting = [name for name in site.names if name != but and name not in ("self", "cls", "_")]
-    near = site.scope.loaded.keys() | site.scope.stored.keys() | set(site.scope.parameters)
+    scope = site.scope
     return sorted(
         fitting,
         key=lambda name: (
             not compatible(types, site.names[name]),
             not (types & site.names[name]),
             not site.names[name],
-            name not in near,
+            name not in scope.loaded and name not in scope.stored and name not in scope.parameters,
         ),
     )[:16]
 
@@ -183,7 +197,7 @@ def _attributes(site: EditSite, types: Types) -> list[str]:
         return []
     found = [
         (f"self.{name}", held)
-        for kind in site.names["self"]
+        for kind in sorted(site.names["self"])
         for name, held in site.facts.attributes.get(kind, {}).items()
     ]
     data = [(text, held) for text, held in found if held and not held & NO_DATA]

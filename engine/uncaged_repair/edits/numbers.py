@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from heapq import nsmallest
 from typing import TypeVar
 
 from .edit import SourceEdit
@@ -19,7 +20,7 @@ Number = TypeVar("Number", int, float)
 
 
 def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield other constants of the same kind."""
+    """Yield the other truth value, and other numbers."""
     if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
         return
     value = node.value
@@ -29,27 +30,53 @@ def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         yield from _integers(site, node, value)
     elif isinstance(value, float):
         yield from _floats(site, node, value)
+
+
+def shown_constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield constants of the same kind that the messages of the failing tests show."""
+    if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
+        return
+    value = node.value
+    if type(value) is int:
+        for rank, text in enumerate(_of_errors(site, SHOWN_NUMBER)):
+            if text != str(value):
+                yield site.edit(node, text, "number of the error", 1 / (1 + 0.3 * rank))
     elif isinstance(value, str):
-        yield from _strings(site, node, value)
-    elif value is None:
+        for rank, text in enumerate(_of_errors(site, SHOWN_STRING)):
+            if text != value:
+                quoted = _quoted(site, node, text)
+                yield site.edit(node, quoted, "string of the error", 1 / (1 + 0.3 * rank))
+
+
+def values_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield a literal in place of `None`."""
+    if _is_none(site, node):
         for rank, text in enumerate(("[]", "{}", "0", "''", "False", "True", "set()", "()")):
             yield site.edit(node, text, "value for None", 1 / (1 + 0.4 * rank))
+
+
+def names_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield a variable in place of `None`."""
+    if _is_none(site, node):
         for rank, name in enumerate([*site.names][:6]):
             if name not in ("self", "cls"):
                 yield site.edit(node, name, "name for None", 1 / (1 + 0.3 * rank))
 
 
+def _is_none(site: EditSite, node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Constant) and node.value is None and not _is_bare_constant(site, node)
+    )
+
+
 def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[SourceEdit]:
-    """Yield nearby and common numbers in place of *value*, and those that failing tests show."""
+    """Yield nearby and common numbers in place of *value*."""
     near = [value + 1, value - 1, -value, 0, 1, 2, value * 2, value * 10, value // 10, value + 2]
     negated = isinstance(site.source.parents.get(node), ast.UnaryOp)
     for rank, other in enumerate(_distinct([*near, 60, 100], value)):
         if (other >= 0 or not negated) and not _is_neutral(site, node, other):
             likely = (1.0, 0.95, 0.5, 0.5, 0.45)[rank] if rank < 5 else 0.3 / (rank - 3)
             yield site.edit(node, str(other), "number", likely)
-    for rank, text in enumerate(_of_errors(site, SHOWN_NUMBER)):
-        if text != str(value):
-            yield site.edit(node, text, "number of the error", 1 / (1 + 0.3 * rank))
 
 
 def _of_errors(site: EditSite, pattern: re.Pattern[str]) -> list[str]:
@@ -120,7 +147,7 @@ def offsets(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield slices with another bound, the whole sequence for a part of it, and the reverse."""
+    """Yield slices with another bound, the whole sequence for a part of it, and other indices."""
     match node:
         case ast.Subscript(slice=ast.Slice() as bounds, ctx=ast.Load()):
             yield from _other_bounds(site, node, bounds)
@@ -143,8 +170,8 @@ def slices(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             )
         case ast.Subscript(value=value, slice=ast.Constant(value=int()), ctx=ast.Load()):
             yield site.edit(node, f"{site.operand(value)}[-1]", "index", 1.0)
-        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if _is_value(site, node):
-            yield from _parts(site, node)
+        case _:
+            pass
 
 
 def _other_bounds(site: EditSite, node: ast.Subscript, bounds: ast.Slice) -> Iterator[SourceEdit]:
@@ -172,8 +199,14 @@ def _other_bounds(site: EditSite, node: ast.Subscript, bounds: ast.Slice) -> Ite
             yield site.edit(node, f"{base}[{name}:{upper}]", "slice", weight)
 
 
-def _parts(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+def parts(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield slices of a sequence that is used as a whole."""
+    if (
+        not isinstance(node, ast.Name | ast.Attribute)
+        or not isinstance(node.ctx, ast.Load)
+        or not _is_value(site, node)
+    ):
+        return
     named = [
         f"[{form}]"
         for name in _integer_names(site)[:4]
@@ -202,23 +235,18 @@ def _quoted(site: EditSite, node: ast.Constant, text: str) -> str:
     return f'"{literal[1:-1]}"' if plain else literal
 
 
-def _strings(site: EditSite, node: ast.Constant, value: str) -> Iterator[SourceEdit]:
-    near = sorted(
-        (word for word in site.words if word != value),
-        key=lambda word: (abs(len(word) - len(value)), word),
-    )
-    for rank, text in enumerate(_of_errors(site, SHOWN_STRING)):
-        if text != value:
-            yield site.edit(
-                node, _quoted(site, node, text), "string of the error", 1 / (1 + 0.3 * rank)
-            )
+def strings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield other strings of the file, those of about the same length first, and common ones."""
+    if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
+        return
+    value = node.value
+    if not isinstance(value, str):
+        return
+    words = (word for word in site.words if word != value)
+    near = nsmallest(10, words, key=lambda word: (abs(len(word) - len(value)), word))
     likely = 1.0 if value else 0.7
-    for rank, word in enumerate(
-        [
-            *near[:10],
-            *(text for text in ("", " ", ", ", "\n") if text != value and text not in near[:10]),
-        ]
-    ):
+    common = (text for text in ("", " ", ", ", "\n") if text != value and text not in near)
+    for rank, word in enumerate([*near, *common]):
         yield site.edit(node, _quoted(site, node, word), "string", likely / (1 + 0.3 * rank))
 
 

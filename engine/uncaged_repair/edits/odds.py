@@ -129,12 +129,18 @@ def weight_of(kind: str, preference: float, traits: Iterable[str]) -> float:
     return _weight(_odds(kind) * preference * min(factor, MOST))
 
 
+def bounded_weight(kind: str, preference: float) -> float:
+    """Return the highest weight that an edit may have, whatever its traits are."""
+    return _weight(_odds(kind) * preference * MOST)
+
+
 @cache
 def highest_weight(kinds: Sequence[str]) -> float:
     """Return the highest weight that an edit of one of *kinds* may have."""
-    return max(_weight(_odds(kind) * MOST) for kind in kinds)
+    return max(bounded_weight(kind, 1.0) for kind in kinds)
 
 
+@cache
 def _odds(kind: str) -> float:
     if kind in WITHOUT_FIGURES:
         return WITHOUT_FIGURES[kind]

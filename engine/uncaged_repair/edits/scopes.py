@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SIMPLE = (
@@ -21,7 +22,7 @@ SIMPLE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NameScope:
     """Contents of a function, or of the whole module, in the order of the text; those of the
     functions inside it count.
@@ -42,7 +43,7 @@ class NameScope:
     results: list[ast.expr] = field(default_factory=list)
     statements: list[ast.stmt] = field(default_factory=list)
 
-    @property
+    @cached_property
     def parameters(self) -> list[str]:
         """Return the names of the parameters, positional ones first."""
         if isinstance(self.node, ast.Module):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from types import FrameType
 
 import pytest
 from uncaged_repair.edits.candidates import candidates
+from uncaged_repair.edits.edit_site import EditSite
+from uncaged_repair.edits.evidence import Evidence
 from uncaged_repair.edits.facts import ValueFacts
 from uncaged_repair.edits.module_index import index_module
 from uncaged_repair.edits.spans import SourceFile, read_source
@@ -60,21 +63,33 @@ def test_the_names_of_a_module_are_those_that_it_assigns_itself() -> None:
     assert list(index_module(read_source("x.py", text)).variables) == ["SIZE", "left", "right"]
 
 
-def children_visited(source: SourceFile, lines: Sequence[int]) -> int:
-    """Count how often a child of a node is visited while all edits of *lines* are made."""
-    visited = 0
+def calls_of(
+    function: Callable[..., object],
+    source: SourceFile,
+    lines: Sequence[int],
+    most: int | None = None,
+) -> int:
+    """Count the calls of *function* (for a generator its steps) while the first *most* edits of
+    *lines* are made, or all.
+    """
+    called = 0
 
     def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal visited
-        visited += event == "call" and frame.f_code is ast.iter_child_nodes.__code__
+        nonlocal called
+        called += event == "call" and frame.f_code is function.__code__
 
     sys.setprofile(count)
     try:
-        for _ in candidates(source, dict.fromkeys(lines, 1.0), ValueFacts()):
+        for _ in islice(candidates(source, dict.fromkeys(lines, 1.0), ValueFacts()), most):
             pass
     finally:
         sys.setprofile(None)
-    return visited
+    return called
+
+
+def children_visited(source: SourceFile, lines: Sequence[int]) -> int:
+    """Count how often a child of a node is visited while all edits of *lines* are made."""
+    return calls_of(ast.iter_child_nodes, source, lines)
 
 
 @pytest.mark.slow
@@ -102,3 +117,14 @@ def test_one_function_costs_as_much_in_a_large_file_as_in_a_small_one() -> None:
     nodes = sum(1 for _ in ast.walk(source.tree))
     visited = children_visited(source, range(2, 10))
     assert nodes < visited < 3 * nodes
+
+
+def test_the_first_edits_of_a_large_file_cost_few_others() -> None:
+    """Of thousands of possible edits, the first hundred need a few hundred texts, and the traits of
+    fewer edits than that: likelier kinds come first, and an edit is rated when it may be next.
+    """
+    source = read_source("x.py", "".join(map(FUNCTION.format, range(40))).encode())
+    lines = range(1, len(source.line_starts) + 1)
+    made = calls_of(EditSite.edit_span, source, lines, 100)
+    rated = calls_of(Evidence._familiarity, source, lines, 100)
+    assert 100 <= rated < made < 2500
