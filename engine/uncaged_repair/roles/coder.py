@@ -137,16 +137,18 @@ class Coder:
     def _search(
         self, harness: Harness, baseline: Baseline, group: Sequence[str], *, share: float
     ) -> PlausiblePatch | None:
-        started = time.process_time()
-        suspicion = suspicion_of(baseline, group, harness.source, self._task.text, harness.sources)
-        queue = queue_of(baseline, group, suspicion, harness.source)
-        self._budget.used_cpu_s += time.process_time() - started
+        part = self._budget.part(share)
+        with part.charge():
+            suspicion = suspicion_of(
+                baseline, group, harness.source, self._task.text, harness.sources
+            )
+            queue = queue_of(baseline, group, suspicion, harness.source)
         if not queue:
+            self._budget.add(part)
             self._notes.append(
                 f"no line of the repository's own code was seen to run in {list_names(group)}"
             )
             return None
-        part = self._budget.part(share)
         found = None
         for primary in _primaries(baseline, group):
             self._progress(f"searching for an edit that repairs {primary}")
@@ -259,7 +261,7 @@ class Coder:
 
     @property
     def _effort(self) -> str:
-        return f"{plural(self._budget.tried, 'candidate')} in {self._budget.used_cpu_s:.1f} s of processor time"
+        return f"{plural(self._budget.tried, 'candidate')} in {self._budget.used_cpu_s + self._budget.extra_cpu_s:.1f} s of processor time"
 
 
 def _phase_first(groups: Sequence[tuple[str, ...]], phase: Phase | None) -> list[tuple[str, ...]]:

@@ -15,8 +15,9 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -50,13 +51,18 @@ class Queue(Protocol):
 class Budget:
     """Limits of a search: processor time, number of candidates, and, against tests that only wait,
     a time *until* by the clock.
+
+    cpu_clock: the processor time of this process. extra_cpu_s: what extensions have used, which
+    does not count against the limit.
     """
 
     cpu_s: float
     candidates: int
     until: float
     clock: Callable[[], float] = time.monotonic
+    cpu_clock: Callable[[], float] = time.process_time
     used_cpu_s: float = 0.0
+    extra_cpu_s: float = 0.0
     tried: int = 0
 
     @property
@@ -74,17 +80,29 @@ class Budget:
             (self.cpu_s - self.used_cpu_s) * share,
             int((self.candidates - self.tried) * share),
         )
-        return Budget(cpu_s=cpu_s, candidates=candidates, until=self.until, clock=self.clock)
+        return replace(
+            self, cpu_s=cpu_s, candidates=candidates, used_cpu_s=0.0, extra_cpu_s=0.0, tried=0
+        )
 
     def extended(self, cpu_s: float) -> Budget:
         """Return a small new budget for work after this one has ended."""
-        return Budget(
-            cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s, clock=self.clock
+        return replace(
+            self.part(1.0), cpu_s=cpu_s, candidates=self.candidates, until=self.until + cpu_s
         )
+
+    @contextmanager
+    def charge(self) -> Iterator[None]:
+        """Charge the processor time of the block."""
+        started = self.cpu_clock()
+        try:
+            yield
+        finally:
+            self.used_cpu_s += self.cpu_clock() - started
 
     def add(self, part: Budget) -> None:
         """Add what *part* has used."""
         self.used_cpu_s += part.used_cpu_s
+        self.extra_cpu_s += part.extra_cpu_s
         self.tried += part.tried
 
 
@@ -120,8 +138,10 @@ def search(
         # the tests may fail for more than one reason
         some = [queue[number] for number in first.part[:MAX_PARTLY]]
         partly = PatchValidator(goal, least_cpu_s=LEAST_CPU_S, partly=True)
-        passes.append(SearchPass(hosts, some, partly, budget.extended(PARTLY_CPU_S)))
+        extension = budget.extended(PARTLY_CPU_S)
+        passes.append(SearchPass(hosts, some, partly, extension))
         passes[-1].run(progress)
+        budget.extra_cpu_s += extension.used_cpu_s
     for done in passes:
         if done.acceptable:
             patch, cpu_s = choose(hosts[0], done.validator, done.acceptable)
@@ -160,6 +180,7 @@ class SearchPass:
         self._counted = 0
         self._cutoff = sys.maxsize
         self._last_cpu_s = float("inf")
+        self._end_cpu_s = 0.0
         self._lock = threading.Lock()
         self._waiting: dict[int, Validation] = {}
         self._texts: set[bytes] = set()
@@ -182,6 +203,7 @@ class SearchPass:
             except BaseException:  # cancelled: start no further candidate
                 self._cutoff = 0
                 raise
+        self._budget.used_cpu_s += self._end_cpu_s
 
     def _work(self, host: RequestRunner, progress: ReportProgress) -> None:
         while True:
@@ -193,6 +215,7 @@ class SearchPass:
                 started = time.thread_time()
                 candidate = self._take(number)
                 if candidate is None:
+                    self._end_cpu_s += time.thread_time() - started
                     return
                 if self._is_known(candidate):
                     own_s = time.thread_time() - started

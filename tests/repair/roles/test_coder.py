@@ -151,7 +151,7 @@ def test_the_budget_ends_the_search(make_repository: Make, programs: Programs) -
     made = make_repository(programs["duration"].wrong)
     played = made.play("coder", limits=RepairLimits(max_candidates=5, test_s=1.0))
     assert played.meta["status"] == "stuck"
-    assert "5 candidates were used up" in str(played.meta["summary"])
+    assert "ended at its limit of 5 candidates" in str(played.meta["summary"])
 
 
 def test_endless_loops_and_memory_are_bounded(make_repository: Make) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import pytest
 from uncaged_repair.edits.edit import Nature, SourceEdit
@@ -447,3 +448,45 @@ def test_only_an_edit_that_hides_the_failure_passes() -> None:
     assert "jumps over the rest of the block" in result.notes[0]
     assert "return b" in result.notes[0]
     assert found_line(find(world, [hiding, candidate("return b")], goal("t"))) == "return b"
+
+
+def test_each_cost_is_charged_once() -> None:
+    """The preparation and the runs of two groups make up the sum: of the first group's share, what
+    is unused goes on to the second.
+    """
+    clock = iter([5.0, 15.0])
+    whole = replace(budget(cpu_s=60.0), cpu_clock=lambda: next(clock))
+    first = whole.part(0.6)
+    with first.charge():
+        pass
+    assert (first.cpu_s, first.used_cpu_s) == (36.0, 10.0)
+    world = World(repaired_by("return b"), cost_s=1.0)
+    wrong = [candidate(f"return {number}") for number in range(4)]
+    assert find(world, wrong, goal("t"), first, hosts=2) is None
+    assert first.used_cpu_s == pytest.approx(14.0, abs=0.5)
+    whole.add(first)
+    second = whole.part(1.0)
+    assert second.cpu_s == pytest.approx(46.0, abs=0.5)
+    endless = [candidate(f"return {number}") for number in range(100)]
+    assert find(world, endless, goal("t"), second, hosts=2) is None
+    assert second.exhausted == f"{second.cpu_s:.0f} s of processor time"
+    whole.add(second)
+    assert whole.used_cpu_s == pytest.approx(60.0, abs=1.0)
+    assert whole.exhausted == "60 s of processor time"
+
+
+def test_an_extension_is_reported_and_leaves_the_budget_alone() -> None:
+    """The search for a patch that repairs a part has its own processor time, so that the next
+    group has the same budget, and the report states all.
+    """
+    world = World(lambda name, _: "passed" if name in ("t", "g") else "failed", cost_s=1.0)
+    paid = budget(cpu_s=30.0)
+    found = find(world, [candidate("return b")], goal("t", "u"), paid)
+    assert found is not None
+    assert not found.complete
+    assert paid.used_cpu_s == pytest.approx(2.0, abs=0.5)
+    assert paid.extra_cpu_s == pytest.approx(3.0, abs=0.5)
+    whole = budget(cpu_s=60.0)
+    whole.add(paid)
+    assert whole.part(1.0).cpu_s == pytest.approx(58.0, abs=0.5)
+    assert whole.extra_cpu_s == paid.extra_cpu_s
