@@ -61,27 +61,20 @@ def choose_agents(
         role: configured_name(config, flow=flow, role=role, asked=asked) for role in names
     }
     unnamed = [role for role, (name, _) in configured.items() if name is None]
-    general, reason = configured_name(config, flow=flow, role=None, asked=asked)
-    default = agent_named(general, config, reason, directory) if general is not None else None
-    if default is None and unnamed:
-        default = detected_agent(config, environment)
-    if default is None and DEFAULT in options:
+    plain = _agent_of_all(config, flow, asked, environment, directory, needed=bool(unnamed))
+    if plain is None and DEFAULT in options:
         raise UsageError(
             "--agent-option KEY=VALUE is for the agent of all roles, and each role has one of its own; use ROLE.KEY=VALUE"
         )
-    plain, general_options = default, options.get(DEFAULT, {})
-    if default is not None:
-        default = with_options(default, general_options, directory)
-    chosen = {
+    default = (
+        with_options(plain, options.get(DEFAULT, {}), directory) if plain is not None else None
+    )
+    named = {
         role: agent_named(name, config, reason, directory)
         for role, (name, reason) in configured.items()
         if name is not None
     }
-    for role in names:
-        choice = chosen.get(role, plain)
-        if choice is not None and (role in chosen or role in options):
-            own = {**(general_options if choice.is_same(plain) else {}), **options.get(role, {})}
-            chosen[role] = with_options(choice, own, directory)
+    chosen = _with_own_options(names, named, plain, options, directory)
     others = {role: choice for role, choice in chosen.items() if not choice.is_same(default)}
     if default is not None:
         expect_plays(flow, default.use, unnamed)
@@ -96,6 +89,43 @@ def choose_agents(
         **({"default": answering.recorded(rights)} if answering is not None else {}),
         "roles": {role: choice.recorded(rights) for role, choice in others.items()},
     }
+
+
+def _agent_of_all(
+    config: Config,
+    flow: str,
+    asked: Mapping[str, str],
+    environment: Mapping[str, str],
+    directory: Path,
+    *,
+    needed: bool,
+) -> Choice | None:
+    """Return the agent of all roles: the one that is named, else, if it is *needed*, the first that
+    this machine has.
+    """
+    name, reason = configured_name(config, flow=flow, role=None, asked=asked)
+    if name is not None:
+        return agent_named(name, config, reason, directory)
+    return detected_agent(config, environment) if needed else None
+
+
+def _with_own_options(
+    roles: Iterable[str],
+    named: Mapping[str, Choice],
+    plain: Choice | None,
+    options: Mapping[str, Mapping[str, object]],
+    directory: Path,
+) -> dict[str, Choice]:
+    """Return the agent of each role that has an agent or settings of its own. The settings of all
+    roles hold for a role whose agent is *plain*, that of all roles.
+    """
+    chosen = dict(named)
+    for role in roles:
+        choice = chosen.get(role, plain)
+        if choice is not None and (role in chosen or role in options):
+            general = options.get(DEFAULT, {}) if choice.is_same(plain) else {}
+            chosen[role] = with_options(choice, {**general, **options.get(role, {})}, directory)
+    return chosen
 
 
 def expect_roles(flow: str, roles: Collection[str], asked: Iterable[str]) -> None:
