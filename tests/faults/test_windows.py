@@ -37,6 +37,7 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
 from uncaged_engine.sandbox.granted_paths import GrantedPaths
 from uncaged_engine.sandbox.ownership import restore_owners, temporary_owner, user_for
+from uncaged_engine.threads.housekeeping import prune
 from uncaged_engine.threads.transfer import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
 from uncaged_engine.worker.wire import pack, receive_line
@@ -65,6 +66,7 @@ UNPACKED = "it is no longer archived, and otherwise as it was"
 MARKED_REMOVED = "the marker is there, and so is the journal, which counts"
 ORIGIN_ALONE = "an origin without a journal, which nothing reads"
 NAMED_AS_LOCKED = "named as locked, and nothing written; the next reader finds the lock free"
+UNUSED = "the end is on disk, the unused worktree still there; `prune` removes it"
 MAKING_ROOM = "no worker listens, and the lock goes with this one"
 INDEX_BEHIND = "the index is the former text's, and is rebuilt by the next reader"
 CALLER = source(
@@ -570,6 +572,33 @@ def test_the_worker_dies_after_a_snapshot_that_no_line_names(
         "one\nline\nline\n",
     ]
     assert engine.verify(thread).ok
+
+
+@pytest.mark.parametrize("half_way", [False, True], ids=["before", "half-way"])
+def test_the_worker_dies_before_an_unused_worktree_is_removed(
+    engine: Engine, tmp_path: Path, half_way: bool
+) -> None:
+    """The thread has ended as it should, and `prune` removes the worktree and the branch."""
+    repository = make_repository(tmp_path / "repository", {"add.py": "one\n"})
+    idle = ["sh", "-c", AGENT.partition("; ")[2]]
+    engine.store.config_path.write_text(
+        yaml.safe_dump({"agent": "shell", "agents": {"shell": {"use": "command", "argv": idle}}})
+    )
+    bundle = granted(engine.store, CODER.replace(b'"success": True', b'"success": False'))
+    at = window(UNUSED)
+    if half_way:  # the worktree is gone, its branch is not
+        at = code_at(at.path.with_name("worktree.py"), '"branch", "--delete", "--force"')
+    with worker(
+        engine.store, bundle.hash, python=at_window(at, "uncaged_engine.worker")
+    ) as process:
+        thread = engine.run("coder", prompt="Mend it.", options=RunOptions(workspace=repository))
+        assert process.wait(timeout=60) == -9
+    assert settle(engine, thread)["status"] == "completed"
+    assert len(git(repository, "worktree", "list").splitlines()) == (1 if half_way else 2)
+    assert len(git(repository, "branch", "--list").splitlines()) == 2
+    assert prune(engine, older_than_ms=0).threads == (thread,)
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+    assert len(git(repository, "branch", "--list").splitlines()) == 1
 
 
 LENDING = """

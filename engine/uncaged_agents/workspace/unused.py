@@ -28,6 +28,7 @@ def remove_unused(workspace: Workspace) -> bool:
     with workspace.locked():
         if _is_used(workspace):
             return False
+        # crash here: the end is on disk, the unused worktree still there; `prune` removes it
         workspace.drop()
     return True
 
