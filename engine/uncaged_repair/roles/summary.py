@@ -49,8 +49,6 @@ def doubts_of(patch: PlausiblePatch) -> Iterator[str]:
         yield f"The edit {patch.judgement.doubt}"
     if patch.newly_unused:
         yield "The edit leaves a variable unused"
-    elif patch.judgement.doubt:
-        yield f"The edit {patch.judgement.doubt}"
 
 
 def summaries(task: Task) -> list[str]:
