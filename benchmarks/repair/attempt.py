@@ -29,7 +29,7 @@ class Attempt:
     """Result of the command.
 
     files: path to text of each file that the commit changes, None if it removes it. message: the
-    last line of the command, or the commit's message. answers: the repair's answers, in order.
+    commit's message, else the end of the command's output. answers: the repair's answers, in order.
     """
 
     exit_code: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import json
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +61,9 @@ def compare(
     steady = [
         number
         for number, (_, outcome) in before.items()
-        if outcome is not None and again.get(number) == before[number]
+        if outcome is not None and again.get(number) == before[number] and number in after
     ]
-    differing = [
-        number for number in steady if after.get(number, (False, None))[1] != before[number][1]
-    ]
+    differing = [number for number in steady if after[number] != before[number]]
     return Comparison(
         functions=tuple(name for _, name in wanted),
         compared=len(steady),
@@ -131,6 +130,7 @@ def _replay(release: Release, scratch: Path, recorded: Path) -> Outcomes:
     first = 0
     for _ in range(MAX_DEATHS):
         words = [str(INSIDE / "replay_calls.py"), str(recorded), str(VARIATIONS), str(first)]
+        begin = time.monotonic()
         output = run_python(release, scratch, words, REPLAY_S)
         begun = None
         for line in output.splitlines():
@@ -139,9 +139,9 @@ def _replay(release: Release, scratch: Path, recorded: Path) -> Outcomes:
             if "outcome" in record:
                 found[begun] = (record["varied"], record["outcome"])
                 begun = None
-        if begun is None:
+        if begun is None or time.monotonic() - begin >= REPLAY_S:
             break
-        found[begun] = (True, DIED)
+        found[begun] = (False, DIED)
         first = begun + 1
     return found
 
@@ -155,7 +155,6 @@ def _example(differing: Sequence[int], before: Outcomes, after: Outcomes) -> str
     if not differing:
         return ""
     number = differing[0]
-    varied, outcome = before[number]
-    now = after.get(number, (False, None))[1]
+    (varied, outcome), (_, now) = before[number], after[number]
     kind = "varied" if varied else "recorded"
     return f"{kind} call {number}: {str(outcome)[:300]} → {str(now)[:300]}"

@@ -28,7 +28,7 @@ class Recorder:
     def __init__(self, wanted: set[tuple[str, str]]) -> None:
         self.wanted = wanted
         self.names = {name.rpartition(".")[2] for _, name in wanted}
-        self.calls: dict[bytes, tuple[str, str]] = {}
+        self.calls: dict[tuple[str, str, bytes], None] = {}
         self.count: dict[str, int] = {}
         self.tries: dict[str, int] = {}
         self.unreadable = 0
@@ -53,16 +53,16 @@ class Recorder:
             return
         finally:
             self._busy = False
-        if len(data) <= MAX_BYTES and data not in self.calls:
-            self.calls[data] = (str(frame.f_globals.get("__name__")), name)
+        call = (str(frame.f_globals.get("__name__")), name, data)
+        if len(data) <= MAX_BYTES and call not in self.calls:
+            self.calls[call] = None
             self.count[name] = self.count.get(name, 0) + 1
 
     def write(self, path: str) -> None:
         with open(f"{path}.unreadable", "w") as file:  # noqa: PTH123 - a plugin stays with what every Python has
             file.write(str(self.unreadable))
-        calls = [(module, name, data) for data, (module, name) in self.calls.items()]
         with open(path, "wb") as file:  # noqa: PTH123 - a plugin stays with what every Python has
-            pickle.dump({"calls": calls, "path": sys.path}, file)
+            pickle.dump({"calls": list(self.calls), "path": sys.path}, file)
 
 
 class _Pickler(pickle.Pickler):

@@ -130,7 +130,14 @@ def _too_long(*_: object) -> None:
 
 
 def _vary(positional: list[Any], keywords: dict[str, Any], chance: random.Random) -> None:
-    """Change one to three values among the arguments; an object is changed only inside."""
+    """Change one to three values among the arguments, or leave some arguments to their defaults; an
+    object is changed only inside.
+    """
+    if chance.random() < 0.2:
+        del positional[chance.randint(0, len(positional)) :]
+        for name in [name for name in keywords if chance.random() < 0.5]:
+            del keywords[name]
+        return
     keys: list[Any] = [*range(len(positional)), *keywords]
     for _ in range(chance.randint(1, 3) if keys else 0):
         key = chance.choice(keys)
@@ -203,16 +210,16 @@ def _varied_text(text: str, chance: random.Random) -> str:
     )
 
 
-def _describe(value: Any, depth: int, seen: dict[int, int]) -> str:
+def _describe(value: Any, depth: int, seen: dict[int, tuple[int, Any]]) -> str:
     """Return a text that is equal for equal structures, without addresses."""
     kind = type(value).__qualname__
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | bytearray):
         return f"{kind}:{ADDRESS.sub('', repr(value))[:2000]}"
     if id(value) in seen:
-        return f"seen:{seen[id(value)]}"
+        return f"seen:{seen[id(value)][0]}"
     if depth > MAX_DEPTH:
         return kind
-    seen[id(value)] = len(seen)
+    seen[id(value)] = (len(seen), value)  # kept alive: another object must not get its id
     if isinstance(value, dict):
         pairs = [
             f"{_describe(key, depth + 1, seen)}={_describe(item, depth + 1, seen)}"
