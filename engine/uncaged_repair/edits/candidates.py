@@ -196,16 +196,25 @@ def _operators(
     source: SourceFile, index: ModuleIndex, suspicion: Mapping[int, float], facts: ValueFacts
 ) -> Iterator[_Entry]:
     """Yield an entry for each operator at each suspicious site."""
+    degrees = {
+        statement.node: _degrees(statement.node, suspicion) for statement in index.statements
+    }
+    suspicious = [statement for statement in index.statements if degrees[statement.node][1] > 0]
     number = 0
-    for site in edit_sites(source, index, facts):
-        first, last = header_lines(site.statement)
-        degree = max((suspicion.get(line, 0.0) for line in range(first, last + 1)), default=0.0)
-        handlers = [handler.lineno for handler in getattr(site.statement, "handlers", [])]
-        most = max([degree, *(suspicion.get(line, 0.0) for line in handlers)])
-        for make, bound in _edits_of(site) if most > 0 else ():
+    for site in edit_sites(source, index, facts, suspicious):
+        degree, most = degrees[site.statement]
+        for make, bound in _edits_of(site):
             number += 1
             place = number, 0, ""
             yield _Entry(-most * bound, False, place, number, site, degree, make=make)
+
+
+def _degrees(statement: ast.stmt, suspicion: Mapping[int, float]) -> tuple[float, float]:
+    """Return the suspiciousness of *statement*'s header, and the highest with its handlers."""
+    first, last = header_lines(statement)
+    degree = max((suspicion.get(line, 0.0) for line in range(first, last + 1)), default=0.0)
+    handlers = [handler.lineno for handler in getattr(statement, "handlers", [])]
+    return degree, max([degree, *(suspicion.get(line, 0.0) for line in handlers)])
 
 
 def _edits_of(site: EditSite) -> Iterator[tuple[Callable[[], Iterator[SourceEdit]], float]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .edit import Nature, SourceEdit
@@ -182,11 +182,16 @@ class EditSite:
         return types_of(node, self.names, self.facts)
 
 
-def edit_sites(source: SourceFile, index: ModuleIndex, facts: ValueFacts) -> Iterator[EditSite]:
-    """Yield one site for each statement of *source*, in the order of the text."""
+def edit_sites(
+    source: SourceFile,
+    index: ModuleIndex,
+    facts: ValueFacts,
+    statements: Iterable[IndexedStatement],
+) -> Iterator[EditSite]:
+    """Yield one site for each of the *statements* of *source*."""
     names: dict[NameScope, Mapping[str, Types]] = {}
     words, functions = tuple(index.words), tuple(index.functions)
-    for statement in index.statements:
+    for statement in statements:
         scope = statement.scopes[0]
         if scope not in names:
             names[scope] = _typed_names(source, statement, index, facts)

@@ -125,7 +125,8 @@ def is_known(word: str) -> bool:
 
 
 def _are_alike(before: str, after: str) -> bool:
-    return SequenceMatcher(None, before, after, autojunk=False).ratio() >= ALIKE
+    near = SequenceMatcher(None, before, after, autojunk=False)
+    return near.quick_ratio() >= ALIKE and near.ratio() >= ALIKE
 
 
 def _distance(index: ModuleIndex, scope: NameScope, line: int, word: str) -> int:

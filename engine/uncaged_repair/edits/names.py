@@ -8,6 +8,7 @@ import ast
 import builtins
 import difflib
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .edit import SourceEdit
 from .edit_site import NO_DATA, EditSite
@@ -90,12 +91,11 @@ def attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     }
     if not owners:
         found = {name: UNKNOWN for name in _used_attributes(site, node) if name != node.attr}
-    near = difflib.SequenceMatcher(b=node.attr)
     fits = {
         name: compatible(types, held) and ("method" in held) == (called and bool(owners))
         for name, held in found.items()
     }
-    order = sorted(fits, key=lambda name: (not fits[name], -_closeness(near, name), name))
+    order = sorted(fits, key=lambda name: (not fits[name], -_closeness(name, node.attr), name))
     for rank, name in enumerate(order[:10]):
         likely = (1.0 if fits[name] else MISFIT) / (1 + 0.2 * rank)
         yield site.edit(node, f"{base}.{name}", "method" if called else "attribute", likely)
@@ -209,9 +209,9 @@ def _used_attributes(site: EditSite, node: ast.Attribute) -> list[str]:
     return list(site.index.methods if _is_called(site, node) else site.index.fields)
 
 
-def _closeness(near: difflib.SequenceMatcher[str], name: str) -> float:
-    near.set_seq1(name)
-    return near.ratio()
+@lru_cache(maxsize=1 << 14)
+def _closeness(name: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, name, other).ratio()
 
 
 def _is_called(site: EditSite, node: ast.AST) -> bool:
