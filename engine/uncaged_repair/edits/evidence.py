@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from .edit import SourceEdit
 from .edit_site import EditSite
 from .facts import ValueFacts
 from .module_index import TOKEN, ModuleIndex
-from .scopes import NameScope
+from .scopes import Function, NameScope
 from .spans import SourceFile
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -65,6 +66,8 @@ class Evidence:
         shown = any(low <= edit.start and edit.end <= high for low, high in site.messages)
         if shown and edit.after in site.index.variables and edit.after not in site.scope.stored:
             yield "constant in a message"
+        if _runs_on_import(site, edit):
+            yield "runs on import"
         if edit.nature == "hide":
             yield "hides the failure"
         if before:
@@ -139,6 +142,22 @@ def _distance(index: ModuleIndex, scope: NameScope, line: int, word: str) -> int
     if uses or word in scope.parameters or word in scope.attributes:
         return 1
     return 2 if word in index.tokens else 3
+
+
+def _runs_on_import(site: EditSite, edit: SourceEdit) -> bool:
+    """Return whether only a fresh import shows what the edit does: its code is in no function's
+    body, and it is no literal default, which is changed in place.
+    """
+    if site.function is not None:
+        return False
+    statement = site.statement
+    if not isinstance(statement, Function) or statement.decorator_list:
+        return True
+    try:
+        ast.literal_eval(edit.after)
+    except (ValueError, SyntaxError):
+        return True
+    return False
 
 
 def _is_new_dependency(site: EditSite, edit: SourceEdit, added: Sequence[str]) -> bool:

@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from types import CoroutineType, FunctionType
+from types import CodeType, CoroutineType, FunctionType
 from typing import TYPE_CHECKING
 
 from .describe import describe
@@ -32,7 +32,6 @@ from .record import CallRecorder, RecordedCall
 from .wire import Message
 
 if TYPE_CHECKING:
-    from types import CodeType
     from typing import Any
 
     from .outcome import Supervisor
@@ -72,7 +71,9 @@ class CallComparison:
         self._plans: list[Plan | None] = []
         for path, data in wanted["edits"]:
             verdict, plan = functions.plan(path, (root / path).read_bytes(), base64.b64decode(data))
-            self._plans.append(plan if verdict == "patched" and plan else None)
+            codes = [(function, code) for function, code in plan if isinstance(code, CodeType)]
+            whole = verdict == "patched" and plan and len(codes) == len(plan)
+            self._plans.append(codes if whole else None)
         self._plans.append([])  # the original
         self._originals = {
             id(function): (function, function.__code__)

@@ -8,11 +8,16 @@ import gc
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
+from .defaults import ChangedDefaults, changed_defaults
 from .segments import SegmentCompiler
 from .trace import SourcePaths
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    Change = CodeType | ChangedDefaults
+    """New code, or new defaults, of a function."""
 
 NEW_LOCALS = 0x2
 """Flag of a function's code object; the body of a class does not have it."""
@@ -46,15 +51,14 @@ class LiveFunctions:
             and nothing was changed.
         """
         verdict, planned = self.plan(path, old, new)
-        for function, code in planned:
-            function.__code__ = code
+        swap(planned)
         return verdict
 
     def plan(
         self, path: str, old: bytes, new: bytes
-    ) -> tuple[str, list[tuple[FunctionType, CodeType]]]:
+    ) -> tuple[str, list[tuple[FunctionType, Change]]]:
         """Return what `patch` would return, and the functions that it would change with their new
-        code.
+        code or defaults.
         """
         if path not in self._imported:
             return "patched", []  # later imports read the changed file
@@ -63,12 +67,12 @@ class LiveFunctions:
         except (SyntaxError, ValueError, RecursionError):
             return "cold", []
         swaps = _swaps(before, after)
-        planned: list[tuple[FunctionType, CodeType]] = []
+        planned: list[tuple[FunctionType, Change]] = []
         for was, becomes, outer in swaps:
             key = _key(path, was)
             living = self._functions.get(key, [])
             if key in self._called or (outer and not living):
-                return "cold", []
+                return self._plan_defaults(path, old, new)
             if any(
                 _body(function.__code__) != _body(was)
                 or function.__code__.co_freevars != becomes.co_freevars
@@ -80,6 +84,26 @@ class LiveFunctions:
                 for function in living
             ]
         return "patched" if swaps else "same", planned
+
+    def _plan_defaults(
+        self, path: str, old: bytes, new: bytes
+    ) -> tuple[str, list[tuple[FunctionType, Change]]]:
+        """Return the plan of a change of defaults alone; else "cold"."""
+        changed = changed_defaults(old, new)
+        key = (path, changed.line, changed.name) if changed is not None else None
+        if changed is None or key is None or key in self._called:
+            return "cold", []
+        living = self._functions.get(key, [])
+        return ("patched" if living else "cold"), [(function, changed) for function in living]
+
+
+def swap(planned: Sequence[tuple[FunctionType, Change]]) -> None:
+    """Make the planned changes."""
+    for function, change in planned:
+        if isinstance(change, CodeType):
+            function.__code__ = change
+        else:
+            change.apply(function)
 
 
 def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]]:

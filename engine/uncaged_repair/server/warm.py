@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .compare import CallComparison
 from .gather import gather
-from .patch import LiveFunctions
+from .patch import LiveFunctions, swap
 from .runs import ForkedRun, run_each
 from .trace import CallTracer
 from .wire import Message, MessageReader, send
@@ -99,8 +99,7 @@ class WarmProcess:
             if "compare" in command:
                 CallComparison(functions, command, supervisor).run(items, left)
                 return
-            for function, code in planned:
-                function.__code__ = code
+            swap(planned)
             run_each(items, left, command, supervisor)
 
         def emit(message: Message) -> None:

@@ -124,6 +124,22 @@ def test_an_edit_that_keeps_the_test_from_the_failing_line_is_marked() -> None:
     assert changed.weight > 2 * max(edit.weight for edit in early)
 
 
+def test_an_edit_of_code_that_runs_on_import_is_marked() -> None:
+    """An edit of a module variable or of a computed default ranks behind, as each try costs a fresh
+    import; a literal default and a function's body do not.
+    """
+    body = "    return a + width\n"
+    text = f"RATE = 2\ndef f(a, width=8, pad=RATE):\n{body}"
+    first = edits(text, 1)["RATE = 3\ndef f(a, width=8, pad=RATE):"]
+    assert "runs on import" in first.traits
+    defaults = edits(text, 2)
+    literal = defaults[f"def f(a, width=9, pad=RATE):\n{body}".strip()]
+    computed = defaults[f"def f(a, width=RATE, pad=RATE):\n{body}".strip()]
+    assert "runs on import" not in literal.traits
+    assert "runs on import" in computed.traits
+    assert "runs on import" not in edits(text, 3)["return a - width"].traits
+
+
 def test_an_early_return_of_another_variable_is_marked() -> None:
     """A `return` inside a loop is marked unless the function returns the same value elsewhere."""
     text = (

@@ -22,6 +22,10 @@ def double(x):
     return x + x
 
 
+def fill(text, width=8, *, sign=" ", pad=RATE):
+    return text.rjust(width * pad, sign)
+
+
 def late(x):
     return [y * RATE for y in range(x)]
 
@@ -136,15 +140,16 @@ def test_a_closure_keeps_what_it_closed_over(module: ModuleType) -> None:
     [
         ("RATE = 2", "RATE = 3"),
         ("size = 3", "size = 4"),
-        ("by=1", "by=2"),
+        ("by=1", "by=RATE"),
+        ("by=1", "by=2, *more"),
         ("@keep\n", ""),
         ("    return inner", "    return function"),
         ("x + x", "x +"),
     ],
 )
 def test_what_only_an_import_can_show_is_refused(module: ModuleType, old: str, new: str) -> None:
-    """Module variables, class bodies, defaults, decorators; and a function that a decorator took
-    part in: nothing is changed.
+    """Module variables, class bodies, computed defaults, decorators, and a function that a
+    decorator took part in are not changed.
     """
     called = {("subject.py", line_of("def keep"), "keep")}
     assert patched(module, old, new, called) == "cold"
@@ -180,3 +185,14 @@ def test_the_functions_that_run_are_noted(module: ModuleType) -> None:
     calls.stop()
     sys.settrace(before)
     assert calls.keys() == {("subject.py", 6, "double")}
+
+
+def test_a_changed_default_needs_no_fresh_import(module: ModuleType) -> None:
+    """A literal default of a function or a method is changed in place; one that runs code is
+    not.
+    """
+    assert patched(module, "width=8", "width=3") == "patched"
+    assert module.fill("a", sign="-") == "-----a"
+    assert patched(module, "by=1", "by=5") == "patched"
+    assert module.Box().grow() == 8
+    assert patched(module, "width=8", "width=RATE") == "cold"
