@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-PYTEST_ID = re.compile(r"[\w./+@~-]*\w(?:::[\w.]*\w)+(?:\[[^\]\n]*\])?")
+PYTEST_ID = re.compile(r"(?<![\w./+@~-])[\w./+@~-]*\w(?:::[\w.]*\w)+(?:\[[^\]\n]*\])?")
 DOTTED = re.compile(r"(?<![\w./:])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/:])")
 UNITTEST_ID = re.compile(r"\b(test\w*) \(([A-Za-z_][\w.]*\.\w+)\)")
 FILE_ENDING = re.compile(r"\.py(?=::|$)")
@@ -46,7 +46,9 @@ def split_ids(text: str, tests: Sequence[str] = ()) -> SplitText:
     text = UNITTEST_ID.sub(taker(_unittest_id), text)
     text = PYTEST_ID.sub(taker(lambda match: match[0] if _is_id(match[0], tests) else None), text)
     text = DOTTED.sub(taker(lambda match: match[0] if _is_dotted(match[0], tests) else None), text)
-    narrow = [name for name in dict.fromkeys(ids) if not _has_narrower(name, ids)]
+    ids = list(dict.fromkeys(ids))
+    classes = {part for name in ids for part in _parts(name)[:-1]}
+    narrow = [name for name in ids if not _is_class(name) or _parts(name)[-1] not in classes]
     return SplitText(ids=tuple(narrow), rest=_without_parts(text, ids))
 
 
@@ -103,34 +105,32 @@ def _matches(name: str, test: str) -> bool:
         return False
     own, parts = _parts(name), _parts(test)
     ends = [parts]
-    if own[-1][:1].isupper():
+    if _is_class(name):
         ends += [parts[:number] for number in range(2, len(parts))]
     sizes = [min(len(own), len(end)) for end in ends]
     return any(own[-size:] == end[-size:] for size, end in zip(sizes, ends, strict=True))
 
 
-def _has_narrower(name: str, ids: Sequence[str]) -> bool:
-    """Return whether one of *ids* is a test of the class *name*."""
-    own = _parts(name)
-    return own[-1][:1].isupper() and any(
-        own[-1] in _parts(other)[:-1] and other != name for other in ids
-    )
+def _is_class(name: str) -> bool:
+    return _parts(name)[-1][:1].isupper()
 
 
 def _without_parts(text: str, ids: Sequence[str]) -> str:
     """Return *text* without what repeats a part of one of *ids*."""
+    files, names = set[str](), set[str]()
     for name in ids:
-        path, *names = name.partition("[")[0].split("::")
-        if names:
-            file = re.escape(PurePosixPath(path).name)
-            text = re.sub(
-                rf"""(?mx) (?:[\w./~-]*/)? {file}
-                (?: :\d+ | ",\ line\ \d+ | [ ]+[.FEsxX]+[ ]* (?:\[.*)? $)""",
-                " ",
-                text,
-            )
-        for part in names or name.split(".")[-2:]:
-            text = re.sub(rf"(?<![\w./]){re.escape(part)}(?![\w/]|\.\w)", " ", text)
+        path, *parts = name.partition("[")[0].split("::")
+        files |= {PurePosixPath(path).name} if parts else set()
+        names.update(parts or name.split(".")[-2:])
+    for file in files:
+        text = re.sub(
+            rf"""(?mx) (?<![\w./~-]) (?:[\w./~-]*/)? {re.escape(file)}
+            (?: :\d+ | ",\ line\ \d+ | [ ]+[.FEsxX]+[ ]* (?:\[.*)? $)""",
+            " ",
+            text,
+        )
+    for part in names:
+        text = re.sub(rf"(?<![\w./]){re.escape(part)}(?![\w/]|\.\w)", " ", text)
     return text
 
 

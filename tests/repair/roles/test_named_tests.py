@@ -102,3 +102,10 @@ def test_pasted_output_adds_nothing_to_its_id() -> None:
     assert {test for name in split.ids for test in matching_tests(name, PYTEST)} == {A}
     assert not any(word in split.rest for word in ("test_a", "TestClass", "test_x.py"))
     assert "tests/test_y.py" in split_ids(f"{A}, also tests/test_y.py", PYTEST).rest
+
+
+@pytest.mark.parametrize("part", ["a", "a/", "a."])
+def test_a_long_text_without_spaces_is_read_once(part: str) -> None:
+    """Encoded data in a prompt takes no time that grows with the square of its length."""
+    text = part * (100_000 // len(part))
+    assert split_ids(text, PYTEST).ids == ()
