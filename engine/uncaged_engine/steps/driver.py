@@ -125,13 +125,16 @@ class Driver:
         if word not in ("completed", "failed") or self._start is None:
             return
         try:
+            preparations = list(preparations_of(self._bundle.descriptor.policy.limits))
+            if not preparations:
+                return  # without another look at the journal
             end = self._journal.reread().end or {}
             result = end.get("result")
             if isinstance(result, Mapping) and result.get("success", True) is not False:
                 return
             if word == "completed" and not isinstance(result, Mapping):
                 return
-            for preparation in preparations_of(self._bundle.descriptor.policy.limits):
+            for preparation in preparations:
                 preparation.release(
                     self._worker.store, self.thread, self._start, self._request.environment
                 )
