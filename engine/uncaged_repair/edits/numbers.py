@@ -56,11 +56,26 @@ def values_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def names_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield a variable in place of `None`."""
+    """Yield a variable in place of `None`: first the one that is named like the place."""
     if _is_none(site, node):
-        for rank, name in enumerate([*site.names][:6]):
-            if name not in ("self", "cls"):
-                yield site.edit(node, name, "name for None", 1 / (1 + 0.3 * rank))
+        wanted = _name_of_place(site, node)
+        names = sorted(
+            (name for name in site.names if name not in ("self", "cls")),
+            key=lambda name: name != wanted,
+        )
+        for rank, name in enumerate(names[:6]):
+            yield site.edit(node, name, "name for None", 1 / (1 + 0.3 * rank))
+
+
+def _name_of_place(site: EditSite, node: ast.AST) -> str:
+    """Return the name that *node* is assigned to or passed as; empty if there is none."""
+    match site.source.parents.get(node):
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            return getattr(target, "attr", getattr(target, "id", ""))
+        case ast.keyword(arg=name):
+            return name or ""
+        case _:
+            return ""
 
 
 def _is_none(site: EditSite, node: ast.AST) -> bool:

@@ -145,6 +145,21 @@ def test_a_parameter_that_is_not_kept_is_kept() -> None:
     assert text + "        self.size = size\n" in results(text)
 
 
+@pytest.mark.parametrize("place", ["self.{} = None", "self.made = make({}=None)", "{} = None"])
+def test_none_becomes_the_variable_that_is_named_like_its_place(place: str) -> None:
+    """Of many parameters the one comes first that has the name of the attribute or argument which
+    is None; a name that exists nowhere changes nothing.
+    """
+    head = "class A:\n    def __init__(self, b, c, d, e, f, g, h, wanted):\n        "
+    named = [text for text in results(head + place.format("wanted")) if "None" not in text]
+    assert named.index(head + place.format("wanted").replace("None", "wanted")) < named.index(
+        head + place.format("wanted").replace("None", "b")
+    )
+    other = results(head + place.format("other"))
+    assert head + place.format("other").replace("None", "b") in other
+    assert head + place.format("other").replace("None", "wanted") not in other
+
+
 def test_a_missing_name_becomes_one_that_there_is() -> None:
     """A name that the failing run could not find is replaced by the nearest name or by an
     attribute, or imported.
