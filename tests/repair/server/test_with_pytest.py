@@ -268,6 +268,23 @@ def test_a_quick_run_has_the_outcome_of_a_reported_run(open_harness: Open, hook:
         assert found == table, f"quick: {quick}"
 
 
+def test_a_quick_run_formats_no_traceback(open_harness: Open) -> None:
+    """A failing function and a failing TestCase are decided by the exception alone; the control, a
+    reported run, formats the traceback.
+    """
+    harness = open_harness(
+        {
+            "test_area.py": "import unittest\n\n\ndef test_plain():\n    assert 1 == 2\n\n\n"
+            "class AreaTest(unittest.TestCase):\n    def test_area(self):\n        self.assertEqual(1, 2)\n",
+            "conftest.py": "import os\n\n\ndef pytest_collection_modifyitems(items):\n"
+            "    for item in items:\n        item.repr_failure = lambda *a, **k: os._exit(3)\n",
+        }
+    )
+    for name in harness.collect().tests:
+        assert _outcome(harness.host, name, quick=True, files={}) == "failed"
+        assert _outcome(harness.host, name, quick=False, files={}) == "died"
+
+
 def test_a_wrong_candidate_for_a_test_case_costs_one_quick_run(open_harness: Open) -> None:
     """A unittest.TestCase decides in the first run; the related tests and the suite stay unrun."""
     harness = open_harness(
