@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 import yaml
+from uncaged_repair.harness.harness import Harness
 from uncaged_repair.roles.coder import code
 from uncaged_repair.roles.committer import commit
 from uncaged_repair.roles.planner import plan
@@ -159,3 +161,29 @@ def make_repository(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Rep
         return repository
 
     return make
+
+
+@pytest.fixture
+def open_harness(
+    make_repository: Callable[[Mapping[str, str | bytes]], Repository],
+) -> Iterator[Callable[..., Harness]]:
+    """Open a harness on a repository with these files."""
+    with ExitStack() as stack:
+
+        def make(files: Mapping[str, str | bytes], test_command: str | None = None) -> Harness:
+            made = make_repository(files)
+            task = Task(
+                role="planner",
+                worktree=made.top,
+                scratch=made.scratch,
+                text="",
+                steps=(),
+                environment={"PATH": os.environ["PATH"]},
+                test_command=test_command,
+                sandbox="auto",
+                limits=RepairLimits(),
+                wall_s=600.0,
+            )
+            return stack.enter_context(Harness(task, lambda *_given, **_named: None))
+
+        yield make

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Protocol
 
 import pytest
 from uncaged_repair.harness.harness import Harness
-from uncaged_repair.task import RepairLimits, Task
 
 pytestmark = pytest.mark.slow
 
@@ -35,43 +30,7 @@ def pytest_addoption(parser):
 """
 
 
-class Repository(Protocol):
-    @property
-    def top(self) -> Path: ...
-    @property
-    def scratch(self) -> Path: ...
-
-
-Make = Callable[[Mapping[str, str | bytes]], Repository]
 Open = Callable[..., Harness]
-
-
-def silent(message: str, *, candidates: int | None = None, file: str | None = None) -> None:
-    """Drop progress: there are no followers."""
-
-
-@pytest.fixture
-def open_harness(make_repository: Make) -> Iterator[Open]:
-    """Open a harness on a repository with these files."""
-    with ExitStack() as stack:
-
-        def make(files: Mapping[str, str | bytes], test_command: str | None = None) -> Harness:
-            made = make_repository(files)
-            task = Task(
-                role="planner",
-                worktree=made.top,
-                scratch=made.scratch,
-                text="",
-                steps=(),
-                environment={"PATH": os.environ["PATH"]},
-                test_command=test_command,
-                sandbox="auto",
-                limits=RepairLimits(),
-                wall_s=600.0,
-            )
-            return stack.enter_context(Harness(task, silent))
-
-        yield make
 
 
 def test_the_options_of_this_interpreters_plugins_are_known() -> None:

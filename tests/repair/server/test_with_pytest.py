@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 import pytest
 from uncaged_repair.harness.baseline import Baseline
@@ -15,7 +11,6 @@ from uncaged_repair.harness.host import Host, RunRequest
 from uncaged_repair.harness.results import RunReport
 from uncaged_repair.localise.queue import CandidateQueue, queue_of
 from uncaged_repair.localise.ranking import suspicion_of
-from uncaged_repair.task import RepairLimits, Task
 from uncaged_repair.validation.validator import Goal, PatchValidator
 
 pytestmark = pytest.mark.slow
@@ -203,43 +198,7 @@ LOADED = 'import pytest\npytest_plugins = ["anyio.pytest_plugin"]\n\n\n@pytest.f
 CHANGED = "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    yield\n"
 
 
-class Repository(Protocol):
-    @property
-    def top(self) -> Path: ...
-    @property
-    def scratch(self) -> Path: ...
-
-
-Make = Callable[[Mapping[str, str | bytes]], Repository]
 Open = Callable[[Mapping[str, str | bytes]], Harness]
-
-
-def silent(message: str, *, candidates: int | None = None, file: str | None = None) -> None:
-    """Drop progress: there are no followers."""
-
-
-@pytest.fixture
-def open_harness(make_repository: Make) -> Iterator[Open]:
-    """Open a harness on a repository with these files."""
-    with ExitStack() as stack:
-
-        def make(files: Mapping[str, str | bytes]) -> Harness:
-            made = make_repository(files)
-            task = Task(
-                role="coder",
-                worktree=made.top,
-                scratch=made.scratch,
-                text="",
-                steps=(),
-                environment={"PATH": os.environ["PATH"]},
-                test_command=None,
-                sandbox="auto",
-                limits=RepairLimits(),
-                wall_s=600.0,
-            )
-            return stack.enter_context(Harness(task, silent))
-
-        yield make
 
 
 @pytest.mark.parametrize("hook", ["", CHANGED], ids=["plain", "with a hook on reports"])
