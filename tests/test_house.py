@@ -23,6 +23,7 @@ PARTS = {
             "uncaged_agents",
             "uncaged_repair",
             "uncaged_tools",
+            "uncaged_dispatcher",
         ),
         ROOT / "engine",
     ),
@@ -38,6 +39,7 @@ MAY_IMPORT = {
     "uncaged_effects": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
     "uncaged_repair": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_tools": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_dispatcher": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
@@ -49,6 +51,7 @@ FACES = {
     "uncaged_repair": ("door", "services"),
     "uncaged_agents": ("door", "services"),
     "uncaged_tools": ("door", "services", "api"),
+    "uncaged_dispatcher": ("door", "services", "api"),
 }
 """Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (

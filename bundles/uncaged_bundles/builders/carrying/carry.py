@@ -33,6 +33,7 @@ _OURS = frozenset(
         "agents",
         "repair",
         "tools",
+        "dispatcher",
         "roles",
         "templates",
         "cli",
