@@ -17,6 +17,7 @@ from testbed.steering import finish, intent_of, marks, settle, wait_for
 from uncaged_bundles.errors import UncagedError
 from uncaged_engine.api import Engine
 from uncaged_engine.worker import client
+from uncaged_engine.worker.server import SPARE_FILES
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +120,8 @@ def test_as_many_threads_as_the_machine_has_files_for(engine: Engine) -> None:
     with worker(engine.store, bundle, before=("prlimit", "--nofile=32:32")) as process:
         answers = taken(engine, threads)
         assert (answers[0], answers[-1]) == (True, False)
+        # left for the steps of those that it took
+        assert psutil.Process(process.pid).num_fds() <= 32 - SPARE_FILES + 2
         assert [one.status for one in engine.threads()].count("running") == answers.count(True)
         for placed, was_taken in zip(threads, answers, strict=True):
             if was_taken:

@@ -51,6 +51,8 @@ from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
 Begun = tuple[Cell, Mechanism]
 REQUEST_TIMEOUT_S = 30.0
 ACCEPT_PAUSE_S = 0.05
+SPARE_FILES = 10
+"""Open files that must be left when a thread is accepted, for its journal and its steps."""
 STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
 
 
@@ -282,6 +284,7 @@ class WorkerServer:
                 raise RefusedError(refusal("running", "resume", thread))
             _send(connection, {"ok": True, "already": True})
             return
+        self._require_spare_files()
         journal = JournalFile.open(self._store, self._hash, thread)
         request = DriveRequest(
             environment=dict(message.get("environment") or {}),
@@ -314,6 +317,18 @@ class WorkerServer:
             self._forget(driver)
             raise OSError(str(exc)) from exc
         _send(connection, {"ok": True})
+
+    def _require_spare_files(self) -> None:
+        """Raise OSError unless the process may open `SPARE_FILES` more: a thread that was accepted
+        opens blobs, logs and sockets, and would be left interrupted without them.
+        """
+        spare: list[int] = []
+        try:
+            while len(spare) < SPARE_FILES:
+                spare.append(os.dup(self._wake_write))
+        finally:
+            for fd in spare:
+                os.close(fd)
 
     def _run(self, driver: Driver) -> None:
         word = "interrupted"
