@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .interpreter import HIDDEN_NAMES, Interpreter
+from .interpreter import HIDDEN_NAMES, PythonInterpreter
 
 if TYPE_CHECKING:
     from .bounds import ScriptView
@@ -38,7 +38,7 @@ def isolation(*, disable_userns: bool) -> list[str]:
 
 def cell_command(
     program: Path,
-    interpreter: Interpreter,
+    interpreter: PythonInterpreter,
     *,
     disable_userns: bool,
     filter_fd: int,
@@ -60,7 +60,7 @@ def cell_command(
     return [*command, str(interpreter.executable), *arguments]
 
 
-def mounts(interpreter: Interpreter) -> list[str]:
+def mounts(interpreter: PythonInterpreter) -> list[str]:
     """Return read-only binds at the same absolute paths: a relocated interpreter finds its library
     relative to itself.
     """
@@ -138,7 +138,7 @@ def _private_file_systems(temporary_bytes: int, places: Collection[str]) -> list
     return [*device, "--proc", "/proc", *([] if granted else [*temporary, *scratch])]
 
 
-def places_of(view: ScriptView, interpreter: Interpreter) -> dict[str, str]:
+def places_of(view: ScriptView, interpreter: PythonInterpreter) -> dict[str, str]:
     """Return what is mounted where, as bubblewrap's options.
 
     On the way from a directory that may be written to a place in it, each directory is mounted on

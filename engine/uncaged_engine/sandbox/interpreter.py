@@ -17,7 +17,7 @@ _RUNTIME_PREFIXES = ("libc.", "libc-", "libm.", "libm-", "ld-", "libpython")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interpreter:
+class PythonInterpreter:
     """Base interpreter behind a virtual environment, at its own path.
 
     stdlib: directories of the standard library, without HIDDEN_NAMES beneath them.
@@ -34,7 +34,7 @@ class Interpreter:
 
 
 @functools.cache
-def find_interpreter() -> Interpreter:
+def find_interpreter() -> PythonInterpreter:
     """Describe the interpreter that runs this code."""
     executable = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
     stdlib = [Path(os.__file__).parent]
@@ -65,7 +65,7 @@ def find_interpreter() -> Interpreter:
         *(path for path in loaders if path.parent not in libraries),
         *([cache] if cache.is_file() else []),
     }
-    return Interpreter(
+    return PythonInterpreter(
         executable=executable,
         stdlib=tuple(dict.fromkeys(stdlib)),
         libraries=tuple(sorted(libraries)),

@@ -15,7 +15,7 @@ from uncaged_bundles.records import dataclass
 
 from .bubblewrap import isolation
 from .installed import PACKAGE, SYSTEM, Program, advice, programs
-from .interpreter import HIDDEN_NAMES, Interpreter
+from .interpreter import HIDDEN_NAMES, PythonInterpreter
 from .landlock import (
     ALL_NETWORK_RIGHTS,
     ALL_SCOPES,
@@ -222,7 +222,7 @@ def known_landlock_abi(machine: str) -> int:
     return landlock_abi(machine)
 
 
-def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[str, object]:
+def landlock_settings(mechanism: Mechanism, interpreter: PythonInterpreter) -> dict[str, object]:
     """Return the settings for `landlock.restrict` of a bundle's process, which denies all that its
     version can deny.
     """
@@ -237,7 +237,7 @@ def landlock_settings(mechanism: Mechanism, interpreter: Interpreter) -> dict[st
     }
 
 
-def _readable(interpreter: Interpreter) -> Iterator[tuple[Path, int]]:
+def _readable(interpreter: PythonInterpreter) -> Iterator[tuple[Path, int]]:
     for file in interpreter.files:
         yield file, READ_FILE
     for directory in (*interpreter.libraries, *interpreter.stdlib):
