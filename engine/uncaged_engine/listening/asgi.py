@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from .guard import Denial, Guard
+from .guard import Denial, Guard, is_token, subprotocols
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -26,24 +26,42 @@ response is complete.
 
 def guarded(app: App, guard: Guard) -> App:
     """Return the application behind the guard. Only the server's lifespan messages pass
-    unchecked.
+    unchecked; the application does not get the token.
     """
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
             return
-        denied = guard.denial(scope["headers"])
-        if denied is None and scope["type"] == "http":
-            await watched(app, scope, receive, send)
-        elif denied is None:
-            await app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+        websocket = scope["type"] == "websocket"
+        denied = guard.denial(scope["headers"], websocket=websocket)
+        if denied is not None:
+            await _deny(denied, scope, send)
+        elif websocket:
+            await app(_without_token(scope), receive, send)
         else:
-            await _deny(denied, send)
+            await watched(app, _without_token(scope), receive, send)
 
     return serve
+
+
+def _without_token(scope: Scope) -> Scope:
+    """Return a request's scope without the header and the subprotocol of the token."""
+    headers = []
+    for name, value in scope["headers"]:
+        kept = value
+        match name.lower():
+            case b"authorization":
+                continue
+            case b"sec-websocket-protocol":
+                kept = b", ".join(offer for offer in subprotocols(value) if not is_token(offer))
+            case _:
+                pass
+        headers.append((name, kept))
+    if "subprotocols" not in scope:
+        return {**scope, "headers": headers}
+    offered = [offer for offer in scope["subprotocols"] if not is_token(offer.encode("latin-1"))]
+    return {**scope, "headers": headers, "subprotocols": offered}
 
 
 async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +104,16 @@ async def watched(app: App, scope: Scope, receive: Receive, send: Send) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def _deny(denied: Denial, send: Send) -> None:
+async def _deny(denied: Denial, scope: Scope, send: Send) -> None:
+    """Send the response of a refused request; of a handshake only its end, if the server cannot
+    send more.
+    """
+    kind = "http.response"
+    if scope["type"] == "websocket":
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        kind = "websocket.http.response"
     body = f"{denied.message}\n".encode()
     headers = {
         "Content-Type": "text/plain; charset=utf-8",
@@ -94,5 +121,5 @@ async def _deny(denied: Denial, send: Send) -> None:
         **denied.headers,
     }
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": denied.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": f"{kind}.start", "status": denied.status, "headers": encoded})
+    await send({"type": f"{kind}.body", "body": body})

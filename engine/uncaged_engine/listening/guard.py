@@ -25,6 +25,11 @@ from uncaged_bundles.storage.store import Store
 LOOPBACK = "127.0.0.1"
 NAMES = (LOOPBACK, "localhost", "[::1]")
 TOKEN_BYTES = 32
+CREDENTIAL_SUBPROTOCOL = "uncaged-token."
+"""Begins the subprotocol in which a web page offers the token, because it cannot set the header
+`Authorization` of a WebSocket.
+"""
+_BEARER = b"Bearer "
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 
@@ -44,9 +49,13 @@ class Guard:
     token: str = field(repr=False)
     port: int
 
-    def denial(self, headers: Iterable[tuple[bytes, bytes]]) -> Denial | None:
+    def denial(
+        self, headers: Iterable[tuple[bytes, bytes]], *, websocket: bool = False
+    ) -> Denial | None:
         """Return the refusal of a request with these headers; None if it passes. Header names are
         case-insensitive.
+
+        websocket: a handshake, which may bring the token as a subprotocol instead.
         """
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
@@ -57,15 +66,32 @@ class Guard:
         origins = {b"http://" + host for host in hosts}
         if any(origin not in origins for origin in found.get(b"origin", ())):
             return Denial(status=403, message="web pages of other origins are not served")
-        authorization = found.get(b"authorization", [])
-        if len(authorization) != 1 or not hmac.compare_digest(
-            authorization[0], b"Bearer " + self.token.encode()
+        credentials = [*found.get(b"authorization", ())]
+        if websocket:
+            credentials += [
+                _BEARER + offer.removeprefix(CREDENTIAL_SUBPROTOCOL.encode())
+                for value in found.get(b"sec-websocket-protocol", ())
+                for offer in subprotocols(value)
+                if is_token(offer)
+            ]
+        if len(credentials) != 1 or not hmac.compare_digest(
+            credentials[0], _BEARER + self.token.encode()
         ):
             message = (
                 "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
             )
             return Denial(status=401, message=message, headers={"WWW-Authenticate": "Bearer"})
         return None
+
+
+def subprotocols(value: bytes) -> list[bytes]:
+    """Return the subprotocols that one header of a WebSocket handshake offers."""
+    return [offer.strip() for offer in value.split(b",")]
+
+
+def is_token(subprotocol: bytes) -> bool:
+    """Return whether a subprotocol is the token's."""
+    return subprotocol.startswith(CREDENTIAL_SUBPROTOCOL.encode())
 
 
 def token_path(store: Store) -> Path:

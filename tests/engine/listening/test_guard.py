@@ -59,6 +59,46 @@ def test_a_request_is_served_only_with_token_host_and_no_foreign_origin(
     assert TOKEN not in f"{denied!r} {GUARD!r}"
 
 
+OFFERED = (b"Sec-WebSocket-Protocol", f"uncaged-workflow, uncaged-token.{TOKEN}".encode())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([HOST, BEARER], None),
+        ([HOST, OFFERED], None),
+        ([HOST, OFFERED, (b"origin", b"http://127.0.0.1:8811")], None),
+        ([HOST, (b"sec-websocket-protocol", f"uncaged-token.{TOKEN}".encode())], None),
+        ([HOST], 401),
+        ([HOST, (b"sec-websocket-protocol", b"uncaged-workflow")], 401),
+        ([HOST, (b"sec-websocket-protocol", b"uncaged-token." + b"x" * 43)], 401),
+        ([HOST, (b"sec-websocket-protocol", TOKEN.encode())], 401),
+        ([HOST, OFFERED, BEARER], 401),
+        ([HOST, OFFERED, OFFERED], 401),
+        ([OFFERED], 421),
+        ([HOST, OFFERED, (b"origin", b"https://evil.example")], 403),
+        ([HOST, OFFERED, (b"origin", b"http://localhost:3000")], 403),
+        ([HOST, OFFERED, (b"origin", b"null")], 403),
+    ],
+)
+def test_a_handshake_brings_the_token_once_as_a_header_or_a_subprotocol(
+    headers: list[tuple[bytes, bytes]], status: int | None
+) -> None:
+    """A WebSocket of a foreign origin is refused also with the token; a token that is there twice
+    is refused, in whatever form.
+    """
+    denied = GUARD.denial(headers, websocket=True)
+    assert (denied.status if denied is not None else None) == status
+    assert TOKEN not in f"{denied!r}"
+
+
+def test_a_subprotocol_is_no_credential_of_an_ordinary_request() -> None:
+    """Only a WebSocket handshake may offer the token as a subprotocol."""
+    denied = GUARD.denial([HOST, OFFERED])
+    assert denied is not None
+    assert denied.status == 401
+
+
 def test_the_token_is_made_once_for_the_person_alone(store: Store) -> None:
     """Twenty callers at the same moment get one token, in a file of mode 0600, and no other file is
     left.
