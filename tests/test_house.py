@@ -24,6 +24,7 @@ PARTS = {
             "uncaged_repair",
             "uncaged_tools",
             "uncaged_dispatcher",
+            "uncaged_serve",
         ),
         ROOT / "engine",
     ),
@@ -40,6 +41,7 @@ MAY_IMPORT = {
     "uncaged_repair": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_tools": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_dispatcher": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
+    "uncaged_serve": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
@@ -52,6 +54,7 @@ FACES = {
     "uncaged_agents": ("door", "services"),
     "uncaged_tools": ("door", "services", "api"),
     "uncaged_dispatcher": ("door", "services", "api"),
+    "uncaged_serve": ("services", "api"),
 }
 """Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (
@@ -92,7 +95,10 @@ HEAVY = (
     "pydantic",
     "pytest",
     "rich",
+    "starlette",
     "tree_sitter",
+    "uvicorn",
+    "websockets",
     "zstandard",
 )
 

@@ -24,6 +24,7 @@ OURS = "uncaged-workflow"
 EFFECTS = "uncaged_workflow.effects"
 PREPARATIONS = "uncaged_workflow.preparations"
 AGENTS = "uncaged_workflow.agents"
+ROUTES = "uncaged_workflow.routes"
 VERBS = "uncaged_workflow.verbs"
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ..effect_kinds import KNOWN, handler_for
-from ..plugins import AGENTS, find, is_known, names, ours
+from ..plugins import AGENTS, ROUTES, find, is_known, names, ours
 
-__all__ = ["AGENTS", "KNOWN", "find", "handler_for", "is_known", "names", "ours"]
+__all__ = ["AGENTS", "KNOWN", "ROUTES", "find", "handler_for", "is_known", "names", "ours"]

@@ -4,7 +4,6 @@ store's token.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,10 @@ import anyio
 import uvicorn
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
-from uncaged_bundles.errors import UsageError
-from uncaged_engine.services.listening import LOOPBACK, Guard, guarded
+from uncaged_engine.api import Engine
+from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen
+
+from .server import make_server
 
 PATH = "/mcp"
 GRACE_S = 2
@@ -42,13 +43,8 @@ def serve_http(server: Server[Any], port: int, token: str, ready: Callable[[str]
     Raises:
         UsageError: the port is taken.
     """
-    try:
-        listener = socket.create_server((LOOPBACK, port))
-    except OSError as exc:
-        raise UsageError(
-            f"port {port} cannot be served: {exc.strerror}; choose another, or 0 for a free one"
-        ) from exc
-    app = server.streamable_http_app(streamable_http_path=PATH, host=LOOPBACK)
+    listener = listen(port)
+    app = _http_app(server)
     port = listener.getsockname()[1]
     config = uvicorn.Config(
         guarded(app, Guard(token=token, port=port)),
@@ -58,3 +54,15 @@ def serve_http(server: Server[Any], port: int, token: str, ready: Callable[[str]
     with listener:
         ready(f"http://{LOOPBACK}:{port}{PATH}")
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def route(engine: Engine) -> App:
+    """Return the application that serves all enabled flows at `PATH`, for a server of several
+    routes.
+    """
+    return _http_app(make_server(engine))
+
+
+def _http_app(server: Server[Any]) -> App:
+    app: App = server.streamable_http_app(streamable_http_path=PATH, host=LOOPBACK)
+    return app

@@ -34,6 +34,7 @@ _OURS = frozenset(
         "repair",
         "tools",
         "dispatcher",
+        "serve",
         "roles",
         "templates",
         "cli",

@@ -1,0 +1,85 @@
+"""Routes that packages and other distributions register as `uncaged_workflow.routes`. An entry is a
+factory that takes the engine and returns an ASGI application, which serves the paths below its
+name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.version import __version__
+from uncaged_engine.api import Engine
+from uncaged_engine.services import registry
+from uncaged_engine.services.listening import App, Receive, Scope, Send
+
+Factory = Callable[[Engine], App]
+NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedRoute:
+    """ASGI application that serves `/NAME` and every path below it."""
+
+    name: str
+    app: App
+
+
+def load_routes(engine: Engine) -> tuple[list[ServedRoute], list[str]]:
+    """Return the registered routes, and a message for each that cannot be served."""
+    routes, problems = [], []
+    for name in registry.names(group=registry.ROUTES):
+        try:
+            routes.append(_load(name, engine))
+        # code of another distribution, which may not keep the others from being served
+        except Exception as exc:
+            text = str(exc) if isinstance(exc, UncagedError) else f"{type(exc).__name__}: {exc}"
+            problems.append(f"the route {name!r} is not served: {text}")
+    return routes, problems
+
+
+def _load(name: str, engine: Engine) -> ServedRoute:
+    if not NAME.fullmatch(name):
+        raise ValueError("its name is not lower-case letters, digits and '-'")
+    factory = registry.find(name, group=registry.ROUTES)
+    if not callable(factory):
+        raise TypeError("its entry is not a function that takes the engine")
+    app = cast("Factory", factory)(engine)
+    if not callable(app):
+        raise TypeError("its entry did not return an ASGI application")
+    return ServedRoute(name=name, app=app)
+
+
+def dispatching(routes: Sequence[ServedRoute]) -> App:
+    """Return the application that passes each request to the route named first in its path; `/`
+    lists the routes.
+    """
+    apps = {route.name: route.app for route in routes}
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        app = apps.get(name)
+        if app is not None:
+            await app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["path"] == "/" and scope["method"] in ("GET", "HEAD"):
+            await _send_json(send, 200, {"version": __version__, "routes": sorted(apps)})
+        else:
+            await _send_json(send, 404, {"message": f"no route {name!r}", "routes": sorted(apps)})
+
+    return serve
+
+
+async def _send_json(send: Send, status: int, document: object) -> None:
+    body = json.dumps(document).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,165 @@
+"""Server of the routes on a port of loopback, until a signal ends it.
+
+Rule 1: a request reaches a route only through the guard.
+Rule 2: at the end no connection is accepted any more, each route finishes its requests within the
+drain time, and only then the connections are closed; a second signal skips the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from socket import socket
+
+import uvicorn
+from uncaged_engine.api import Engine
+from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen, token_of
+
+from .connections import HttpConnection, WebSocketConnection
+from .lifespan import RouteLifespan
+from .routes import dispatching, load_routes
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTimes:
+    """Seconds that the server waits: for a route's start, for the head of a request, for the
+    requests of routes at the end, and for connections to close after that.
+    """
+
+    start_s: int = 30
+    request_s: int = 10
+    drain_s: int = 30
+    close_s: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """A server that is ready. problems: a message for each route that is not served."""
+
+    address: str
+    routes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def serve(
+    engine: Engine,
+    port: int,
+    *,
+    ready: Callable[[Serving], None],
+    report: Callable[[str], None],
+    times: ServerTimes | None = None,
+) -> None:
+    """Serve the registered routes until SIGINT or SIGTERM.
+
+    Args:
+        port: 0 takes a free one. ready: is called once requests are served. report: is called with
+            a message about each route that did not end in time.
+    Raises:
+        UsageError: the port is taken.
+    """
+    with listen(port) as listener:
+        asyncio.run(_serve(engine, listener, ready, report, times or ServerTimes()))
+
+
+async def _serve(
+    engine: Engine,
+    listener: socket,
+    ready: Callable[[Serving], None],
+    report: Callable[[str], None],
+    times: ServerTimes,
+) -> None:
+    port = listener.getsockname()[1]
+    guard = Guard(token=token_of(engine.store), port=port)
+    routes, problems = load_routes(engine)
+    lifespans = [RouteLifespan(route) for route in routes]
+    failures = await asyncio.gather(*(lifespan.start(times.start_s) for lifespan in lifespans))
+    started = [
+        lifespan for lifespan, failure in zip(lifespans, failures, strict=True) if not failure
+    ]
+    serving = Serving(
+        address=f"http://{LOOPBACK}:{port}/",
+        routes=tuple(lifespan.route.name for lifespan in started),
+        problems=(*problems, *filter(None, failures)),
+    )
+
+    async def drain() -> None:
+        for problem in await asyncio.gather(*(one.end(times.drain_s) for one in started)):
+            if problem:
+                report(problem)
+
+    app = guarded(dispatching([lifespan.route for lifespan in started]), guard)
+    server = DrainingServer(_config(app, times), lambda: ready(serving), drain)
+    try:
+        await server.serve([listener])
+    finally:
+        for lifespan in started:
+            await lifespan.cancel()
+
+
+def _config(app: App, times: ServerTimes) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=HttpConnection,
+        ws=WebSocketConnection,
+        ws_per_message_deflate=False,
+        timeout_keep_alive=times.request_s,
+        timeout_graceful_shutdown=times.close_s,
+        lifespan="off",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_level="warning",
+    )
+
+
+class DrainingServer(uvicorn.Server):
+    """Server that closes its connections after `drain` is done, or at a second signal."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], None],
+        drain: Callable[[], Awaitable[None]],
+    ) -> None:
+        super().__init__(config)
+        self._ready, self._drain = ready, drain
+        self._hurry = asyncio.Event()
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to serve, and report that."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Stop listening, drain, and close the connections."""
+        for server in self.servers:
+            server.close()
+        drained = asyncio.ensure_future(self._drain())
+        hurried = asyncio.create_task(self._hurry.wait())
+        await asyncio.wait({drained, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (drained, hurried):
+            task.cancel()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End the server at a signal while the block runs; the process does not die of it."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._end)
+        try:
+            yield
+        finally:
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _end(self) -> None:
+        if self.should_exit:
+            self._hurry.set()
+            self.force_exit = True
+        self.should_exit = True
