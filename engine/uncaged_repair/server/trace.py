@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 LOOKS_PER_CODE = 12
 LOOKS_PER_CLASS = 6
 MAX_ATTRIBUTES = 100
+CALLS_WITHOUT_NEWS = 500
+"""After so many calls of a function without a new line of its file, a passing test's calls of it
+are no longer traced.
+"""
 
 
 class SourcePaths:
@@ -48,11 +52,14 @@ class LineTracer:
             None if only is None else {path: frozenset(lines) for path, lines in only.items()}
         )
         self._paths = SourcePaths(sources)
+        self._unwanted: set[str] = set()
         self._seen: dict[str, set[int]] = {}
+        self._calls: dict[int, list[Any]] = {}
+        self._settled: set[int] = set()
         self._monitoring: Any = getattr(sys, "monitoring", None) if not types else None
 
     def start(self) -> None:
-        self._seen = {}
+        self._seen, self._calls, self._settled = {}, {}, set()
         if self._types is not None:
             self._types = TypeTracer()
         if self._monitoring is not None:
@@ -90,10 +97,17 @@ class LineTracer:
         return path if path is not None and (self._only is None or path in self._only) else None
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ARG002 - the shape of a trace function
-        path = self._wanted(frame.f_code)
-        if path is None:
+        code = frame.f_code
+        if code.co_filename in self._unwanted or id(code) in self._settled:  # most calls
             return None
-        add = self._seen.setdefault(path, set()).add
+        path = self._wanted(code)
+        if path is None:
+            self._unwanted.add(code.co_filename)
+            return None
+        seen = self._seen.setdefault(path, set())
+        if self._only is not None:
+            self._count(code, len(seen))
+        add = seen.add
         add(frame.f_lineno)
         types = self._types
 
@@ -105,6 +119,17 @@ class LineTracer:
             return local
 
         return local
+
+    def _count(self, code: CodeType, size: int) -> None:
+        """Count a call of *code*. If the last ones ran no new line of its file, of which *size* are
+        known, later ones are not traced.
+        """
+        # a code object is expensive to hash; the entry keeps it, so that its id stays its own
+        entry = self._calls.setdefault(id(code), [code, 0, 0])
+        entry[2] = entry[2] + 1 if entry[1] == size else 0
+        entry[1] = size
+        if entry[2] >= CALLS_WITHOUT_NEWS:
+            self._settled.add(id(code))
 
     def _start_monitoring(self) -> None:
         monitoring = self._monitoring
@@ -189,6 +214,7 @@ class CallTracer:
 
     def __init__(self, sources: dict[str, str]) -> None:
         self._paths = SourcePaths(sources)
+        self._unwanted: set[str] = set()
         self._codes: set[CodeType] = set()
 
     def start(self) -> None:
@@ -199,14 +225,17 @@ class CallTracer:
 
     def keys(self) -> set[tuple[str, int, str]]:
         """Return (path in the repository, first line, name) of each."""
-        named = [
-            (self._paths.path(code.co_filename), code)
+        return {
+            (str(self._paths.path(code.co_filename)), code.co_firstlineno, code.co_name)
             for code in self._codes
             if code.co_name != "<module>"
-        ]
-        return {
-            (path, code.co_firstlineno, code.co_name) for path, code in named if path is not None
         }
 
     def _call(self, frame: FrameType, event: str, argument: object) -> None:  # noqa: ARG002 - the shape of a trace function
-        self._codes.add(frame.f_code)
+        code = frame.f_code
+        if code.co_filename in self._unwanted:  # most calls, so this comes first
+            return
+        if self._paths.path(code.co_filename) is None:
+            self._unwanted.add(code.co_filename)
+        else:
+            self._codes.add(code)

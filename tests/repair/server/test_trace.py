@@ -6,9 +6,10 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from uncaged_repair.server.trace import LineTracer
+from uncaged_repair.server.trace import CALLS_WITHOUT_NEWS, LineTracer
 
 TEXT = """\
 class Node:
@@ -41,12 +42,17 @@ def place(tmp_path: Path) -> Iterator[Path]:
     sys.settrace(before)
 
 
-def run(path: Path, lines: LineTracer) -> Callable[[], object]:
+def load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("walking", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def run(path: Path, lines: LineTracer) -> Callable[[], object]:
+    module = load(path)
 
     def traced() -> object:
         lines.start()
@@ -91,3 +97,31 @@ def test_the_types_of_variables_and_attributes_are_noted(place: Path) -> None:
     assert held["node", 10] == {"NoneType"}
     assert report["attributes"]["Node"]["value"] == ["int"]
     assert report["attributes"]["Node"]["last"] == ["method"]
+
+
+def test_a_passing_test_that_repeats_its_calls_is_traced_only_at_first(tmp_path: Path) -> None:
+    """The frames of a function know whether they are traced; a line that is new begins it anew."""
+    path = tmp_path / "walking.py"
+    path.write_text(
+        "import sys\n"
+        "def walk(node, limit):\n"
+        "    if limit == 0:\n"
+        "        return 0\n"
+        "    return int(sys._getframe().f_trace is not None)\n"
+    )
+    module = load(path)
+    calls = 4 * CALLS_WITHOUT_NEWS
+    traced = {}
+    before = sys.gettrace()
+    for only in ({"walking.py": [3, 4, 5]}, None):
+        lines = LineTracer({str(path): "walking.py"}, only is None, only)
+        lines.start()
+        first = sum(module.walk(None, 1) for _ in range(CALLS_WITHOUT_NEWS // 2))
+        module.walk(None, 0)
+        traced[only is None] = first + sum(module.walk(None, 1) for _ in range(calls))
+        lines.stop()
+        sys.settrace(before)
+        assert set(lines.report()["lines"]["walking.py"]) >= {3, 4, 5}
+    everything = CALLS_WITHOUT_NEWS // 2 + calls
+    assert traced[True] == everything
+    assert traced[False] <= CALLS_WITHOUT_NEWS // 2 + CALLS_WITHOUT_NEWS
