@@ -91,7 +91,7 @@ class RepairAgent(AgentKind):
             reply=request.reply,
         )
         finished = run_program(
-            [sys.executable, "-P", "-B", "-m", "uncaged_repair"],
+            [sys.executable, "-P", "-m", "uncaged_repair"],
             directory=request.scratch,
             environment=request.environment,
             stdin=json.dumps(task.as_json()).encode() + b"\n",
