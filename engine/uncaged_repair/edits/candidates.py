@@ -55,13 +55,13 @@ from .numbers import (
     parts,
     shown_constants,
     slices,
-    strings,
     values_for_none,
 )
 from .odds import bounded_weight, highest_weight, weight_of
 from .operators import arithmetic, assignments, comparisons, logic
 from .spans import SourceFile, header_lines
 from .statements import keywords, moves, removals, results
+from .texts import strings
 
 OfStatement = Callable[[EditSite], Iterator[SourceEdit]]
 OfNode = Callable[[EditSite, ast.AST], Iterator[SourceEdit]]

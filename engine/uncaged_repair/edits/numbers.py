@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from heapq import nsmallest
 from typing import TypeVar
 
 from .edit import SourceEdit
 from .edit_site import SYMBOLS, EditSite
 from .facts import SEQUENCES, fit, number_fit
 from .operators import is_neutral, plain_number
+from .texts import is_bare, quoted
 
 SHOWN_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 SHOWN_STRING = re.compile(r"'([^'\\\n]{1,40})'")
@@ -21,7 +21,7 @@ Number = TypeVar("Number", int, float)
 
 def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield the other truth value, and other numbers."""
-    if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
+    if not isinstance(node, ast.Constant) or is_bare(site, node):
         return
     value = node.value
     if isinstance(value, bool):
@@ -34,7 +34,7 @@ def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 def shown_constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield constants of the same kind that the messages of the failing tests show."""
-    if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
+    if not isinstance(node, ast.Constant) or is_bare(site, node):
         return
     value = node.value
     if type(value) is int:
@@ -44,8 +44,8 @@ def shown_constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     elif isinstance(value, str):
         for rank, text in enumerate(_of_errors(site, SHOWN_STRING)):
             if text != value:
-                quoted = _quoted(site, node, text)
-                yield site.edit(node, quoted, "string of the error", 1 / (1 + 0.3 * rank))
+                literal = quoted(site, node, text)
+                yield site.edit(node, literal, "string of the error", 1 / (1 + 0.3 * rank))
 
 
 def values_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -79,9 +79,7 @@ def _name_of_place(site: EditSite, node: ast.AST) -> str:
 
 
 def _is_none(site: EditSite, node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Constant) and node.value is None and not _is_bare_constant(site, node)
-    )
+    return isinstance(node, ast.Constant) and node.value is None and not is_bare(site, node)
 
 
 def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[SourceEdit]:
@@ -238,33 +236,6 @@ def _sliced(*indices: ast.expr) -> bool:
     return any(isinstance(index, ast.Slice) for index in indices)
 
 
-def _quoted(site: EditSite, node: ast.Constant, text: str) -> str:
-    """Return *text* as a literal with the quotes of the original."""
-    literal = repr(text)
-    plain = (
-        site.segment(node).startswith('"')
-        and '"' not in literal
-        and "\\" not in literal
-        and literal.startswith("'")
-    )
-    return f'"{literal[1:-1]}"' if plain else literal
-
-
-def strings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield other strings of the file, those of about the same length first, and common ones."""
-    if not isinstance(node, ast.Constant) or _is_bare_constant(site, node):
-        return
-    value = node.value
-    if not isinstance(value, str):
-        return
-    words = (word for word in site.words if word != value)
-    near = nsmallest(10, words, key=lambda word: (abs(len(word) - len(value)), word))
-    likely = 1.0 if value else 0.7
-    common = (text for text in ("", " ", ", ", "\n") if text != value and text not in near)
-    for rank, word in enumerate([*near, *common]):
-        yield site.edit(node, _quoted(site, node, word), "string", likely / (1 + 0.3 * rank))
-
-
 def _is_neutral(site: EditSite, node: ast.Constant, value: int) -> bool:
     above = site.source.parents.get(node)
     if not isinstance(above, ast.BinOp):
@@ -275,10 +246,6 @@ def _is_neutral(site: EditSite, node: ast.Constant, value: int) -> bool:
         SYMBOLS[type(above.op)],
         there if above.right is node else None,
     )
-
-
-def _is_bare_constant(site: EditSite, node: ast.Constant) -> bool:
-    return isinstance(site.source.parents.get(node), ast.Expr)
 
 
 def _distinct(values: list[Number], known: Number) -> list[Number]:
