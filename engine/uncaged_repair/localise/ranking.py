@@ -16,6 +16,7 @@ MAX_LINES = 400
 MAX_IMPORTED = 200
 """Most lines that run on import; they have their own limit, so that long tests leave them in."""
 BY_USE = 0.5
+BY_READ = 0.8
 MAX_MODULES = 50
 NEAR_TOP = 0.9
 IN_FUNCTION = 0.6
@@ -52,13 +53,14 @@ def suspicion_of(
     """Return the suspiciousness of each line for the failing tests of *group*, at most 1.
 
     Lines that run while modules are imported are run by every test. They count as much as the lines
-    that use the names they bind, times `BY_USE`.
+    that use the names they bind, times `BY_USE`; lines that store an attribute, as much as the
+    lines that read it, times `BY_READ`.
     """
     lines = [baseline.lines_of(name) for name in group]
     passing = list(baseline.passed.values())
     if not any(lines):
         return _untraced(baseline, group, read, text, sources)
-    found = ochiai(lines, passing)
+    found = _with_stores(ochiai(lines, passing), read)
     paths = {path for path, _ in found}
     everywhere = 1.0 / (1.0 + len(passing) / max(1, len(group))) ** 0.5
     users = _users(found, read)
@@ -82,6 +84,29 @@ def suspicion_of(
     ran = apply_hints(found, frames, functions, text, tested=_tested(group))
     others = {line: degree for line, degree in imported.items() if line not in found}
     return _best(ran, MAX_LINES) | _best(others, MAX_IMPORTED)
+
+
+def _with_stores(suspicion: Mapping[Line, float], read: Read) -> dict[Line, float]:
+    """Return *suspicion* with the lines that store an attribute raised to those that read it, times
+    `BY_READ`: a wrong value does no harm before it is read.
+    """
+    stored: dict[str, list[Line]] = {}
+    readers: dict[str, float] = {}
+    for path in sorted({path for path, _ in suspicion}):
+        source = read(path)
+        for node in ast.walk(source.tree) if source is not None else ():
+            line = (path, getattr(node, "lineno", 0))
+            if not isinstance(node, ast.Attribute) or line not in suspicion:
+                continue
+            if isinstance(node.ctx, ast.Store):
+                stored.setdefault(node.attr, []).append(line)
+            else:
+                readers[node.attr] = max(suspicion[line], readers.get(node.attr, 0.0))
+    found = dict(suspicion)
+    for name, lines in stored.items():
+        for line in lines:
+            found[line] = max(found[line], readers.get(name, 0.0) * BY_READ)
+    return found
 
 
 def _best(degrees: Mapping[Line, float], most: int) -> dict[Line, float]:

@@ -43,17 +43,21 @@ def apply_hints(
     *,
     tested: str = "",
 ) -> dict[Line, float]:
-    """Raise the lines in tracebacks and those whose file or function *text* (the issue) names;
-    scale the highest to 1.
+    """Raise the lines in tracebacks, once each, and those whose file or function *text* (the issue)
+    names; scale the highest to 1.
 
     functions: the name of the function around each line. tested: names of the failing tests, which
     often have the name of the function under test in them.
     """
     found = dict(suspicion)
+    factors: dict[Line, float] = {}
     for stack in frames:
         inside = [(frame.path, frame.line) for frame in stack if (frame.path, frame.line) in found]
-        for line in set(inside):
-            found[line] *= DEEPEST_FRAME if line == inside[-1] else FRAME
+        for line in inside:
+            factor = DEEPEST_FRAME if line == inside[-1] else FRAME
+            factors[line] = max(factor, factors.get(line, 0.0))
+    for line, factor in factors.items():
+        found[line] *= factor
     words = {word.lower() for word in WORD.findall(text)}
     for line in found:
         path, function = line[0], functions.get(line, "")

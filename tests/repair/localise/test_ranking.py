@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from uncaged_repair.edits.spans import SourceFile, read_source
 from uncaged_repair.harness.baseline import Baseline
 from uncaged_repair.harness.results import Collected, Frame, Line, TestResult
-from uncaged_repair.localise.ranking import MAX_IMPORTED, MAX_LINES, groups_of, suspicion_of
+from uncaged_repair.localise.ranking import (
+    BY_READ,
+    MAX_IMPORTED,
+    MAX_LINES,
+    groups_of,
+    suspicion_of,
+)
 
 RATES = b"""\
 RATES = {
@@ -112,6 +118,21 @@ def test_a_function_that_the_test_is_named_after_is_more_suspicious() -> None:
     files = {"x.py": b"def total(a):\n    return a\ndef tot(a):\n    return a\n"}
     found = suspicion(files, measured([failing("t.py::test_total_of_rows", {"x.py": [2, 4]})], {}))
     assert found["x.py", 2] == 1.0 > found["x.py", 4]
+
+
+def test_a_line_that_stores_an_attribute_is_nearly_as_suspicious_as_one_that_reads_it() -> None:
+    """Of two lines in `__init__`, which every test runs, the one whose attribute the failing test
+    alone reads is suspected.
+    """
+    text = (
+        b"class A:\n    def __init__(self, size, name):\n        self.size = None\n"
+        b"        self.name = name\n    def wide(self):\n        return self.size > 3\n"
+    )
+    results = [failing("t::test_x", {"x.py": [3, 4, 6]})]
+    passed = {f"t::test_{number}": frozenset({("x.py", 3), ("x.py", 4)}) for number in range(30)}
+    found = suspicion({"x.py": text}, measured(results, passed))
+    assert found["x.py", 6] == 1.0
+    assert found["x.py", 3] == BY_READ > 2 * found["x.py", 4]
 
 
 def test_failing_tests_with_one_suspect_are_one_group() -> None:

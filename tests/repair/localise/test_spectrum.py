@@ -32,6 +32,14 @@ def test_the_deepest_frame_counts_more_than_one_above_it() -> None:
     assert found[B] == 1.0 > found[A] > found[C]
 
 
+def test_many_failing_tests_raise_a_line_no_more_than_one_does() -> None:
+    """Sixty tests that fail at one line leave the lines above it suspicious."""
+    stack = [Frame(path="m.py", line=1, function="f"), Frame(path="m.py", line=2, function="g")]
+    alone = apply_hints({A: 0.5, B: 0.5, C: 0.5}, [stack], {}, "")
+    assert apply_hints({A: 0.5, B: 0.5, C: 0.5}, [stack] * 60, {}, "") == alone
+    assert alone[C] > 0.5
+
+
 def test_words_of_the_issue_raise_functions_and_files_that_they_name() -> None:
     found = apply_hints({A: 0.5, B: 0.5}, [], {A: "total", B: "other"}, "The total is wrong.")
     assert found[A] == 1.0 > found[B]
