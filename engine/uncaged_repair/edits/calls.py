@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from .arguments import append_argument, called_name
 from .edit import SourceEdit
 from .edit_site import EditSite
 from .facts import SEQUENCES, UNKNOWN_FIT, Types, fit, number_fit
@@ -48,65 +49,39 @@ def arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 def added_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield calls with one variable or constant more."""
-    if not isinstance(node, ast.Call) or (end := _end_of_arguments(site, node)) is None:
-        return
-    names = [name for name in site.names if name not in ("self", "cls")]
-    bare_generator = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
-    if not node.keywords and not bare_generator:
+    if isinstance(node, ast.Call) and not node.keywords:
+        names = [name for name in site.names if name not in ("self", "cls")]
         for rank, name in enumerate([*names[:8], "0", "1", "True", "None"]):
-            yield site.edit_span(
-                end,
-                end,
-                f", {name}" if node.args else name,
-                "argument added",
-                1 / (1 + 0.25 * rank),
-            )
+            likely = 1 / (1 + 0.25 * rank)
+            yield from append_argument(site, node, name, "argument added", likely)
 
 
 def sort_orders(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield a sort in the reverse order."""
-    if not isinstance(node, ast.Call) or (end := _end_of_arguments(site, node)) is None:
-        return
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in ("sorted", "sort") and not any(
-        keyword.arg == "reverse" for keyword in node.keywords
-    ):
-        yield site.edit_span(
-            end,
-            end,
-            f"{', ' if node.args or node.keywords else ''}reverse=True",
-            "order reversed",
-            1.0,
-        )
-
-
-def _end_of_arguments(site: EditSite, node: ast.Call) -> int | None:
-    """Return the byte after the arguments of *node*."""
-    end = site.source.span(node)[1] - 1
-    return end if site.source.data.endswith(b")", 0, end + 1) else None
+    if isinstance(node, ast.Call) and called_name(node) in ("sorted", "sort"):
+        own = any(keyword.arg == "reverse" for keyword in node.keywords)
+        yield from () if own else append_argument(site, node, "reverse=True", "order reversed", 1.0)
 
 
 def keyword_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield a keyword argument that other calls of the same function pass, or that is called like
     a parameter of this function.
     """
-    if not isinstance(node, ast.Call) or not site.source.segment(node).endswith(")"):
+    if not isinstance(node, ast.Call):
         return
     own = {keyword.arg for keyword in node.keywords}
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     texts = [
         f"{keyword.arg}={site.segment(keyword.value)}"
-        for call in site.index.module.calls.get(name, ())
+        for call in site.index.module.calls.get(called_name(node), ())
         for keyword in call.keywords
         if keyword.arg is not None and keyword.arg not in own
     ]
     texts += [f"{held}={held}" for held in site.scope.parameters if held in site.index.keywords]
-    end = site.source.span(node)[1] - 1
-    comma = ", " if node.args or node.keywords else ""
     known = [text for text in dict.fromkeys(texts) if text.partition("=")[0] not in own]
     for rank, text in enumerate(known[:8]):
         if len(text) <= 60 and "\n" not in text:
-            yield site.edit_span(end, end, comma + text, "keyword passed", 1 / (1 + 0.3 * rank))
+            likely = 1 / (1 + 0.3 * rank)
+            yield from append_argument(site, node, text, "keyword passed", likely)
 
 
 def siblings(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:

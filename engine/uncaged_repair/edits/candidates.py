@@ -11,6 +11,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from .arguments import arguments_of_other_calls, default_values, missing_arguments
 from .calls import (
     added_arguments,
     arguments,
@@ -39,6 +40,7 @@ from .insertions import (
 from .module_index import ModuleIndex, index_module
 from .names import (
     attributes,
+    names_for_attributes,
     neighbours,
     similar_names,
     substitutes,
@@ -61,7 +63,7 @@ from .odds import bounded_weight, highest_weight, weight_of
 from .operators import arithmetic, assignments, comparisons, logic
 from .spans import SourceFile, header_lines
 from .statements import keywords, moves, removals, results
-from .texts import strings
+from .texts import shown_strings, strings
 
 OfStatement = Callable[[EditSite], Iterator[SourceEdit]]
 OfNode = Callable[[EditSite, ast.AST], Iterator[SourceEdit]]
@@ -83,12 +85,13 @@ STATEMENTS: Mapping[OfStatement, Sequence[str]] = {
 }
 EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
     comparisons: ("comparison", "boundary", "operand swap"),
-    arithmetic: ("operator", "operand swap", "operand alone", "sign removed"),
+    arithmetic: ("operator", "operand swap", "operand alone", "sign removed", "sign reversed"),
     assignments: ("operator", "update for assignment"),
     logic: ("logic", "condition dropped", "negation", "negation removed", "branch swap"),
     constants: ("boolean", "number"),
     shown_constants: ("number of the error", "string of the error"),
     strings: ("string",),
+    shown_strings: ("string of the result",),
     values_for_none: ("value for None",),
     names_for_none: ("name for None",),
     off_by_one: ("off by one",),
@@ -99,6 +102,7 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
     targets: ("target",),
     variable_attributes: ("attribute for variable",),
     unknown_names: ("unknown name",),
+    names_for_attributes: ("name for attribute",),
     similar_names: ("similar name",),
     attributes: ("attribute", "method", "variable for attribute"),
     substitutes: (
@@ -108,6 +112,9 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
     neighbours: ("expression",),
     arguments: ("argument swap", "argument dropped"),
     added_arguments: ("argument added",),
+    missing_arguments: ("missing argument",),
+    default_values: ("default added",),
+    arguments_of_other_calls: ("argument of other calls",),
     sort_orders: ("order reversed",),
     keyword_arguments: ("keyword passed",),
     siblings: ("sibling call", "other function"),

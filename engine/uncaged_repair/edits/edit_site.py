@@ -74,7 +74,7 @@ class EditSite:
     scope: NameScope
     index: ModuleIndex
     names: Mapping[str, Types]
-    words: tuple[str, ...]
+    words: tuple[str | bytes, ...]
     functions: tuple[str, ...]
     facts: ValueFacts
     conditions: Sequence[tuple[int, int, frozenset[str]]]
@@ -258,8 +258,15 @@ def _typed_names(
     return {
         name: types
         for name, types in names.items()
-        if not types & NO_DATA and (name in inner or name not in index.objects)
+        if not _is_no_data(types) and (name in inner or name not in index.objects)
     }
+
+
+def _is_no_data(types: Types) -> bool:
+    """Return whether only modules, classes, functions and the like were observed, and perhaps
+    None.
+    """
+    return bool(types) and types <= NO_DATA | {"NoneType"} and types != {"NoneType"}
 
 
 def _observed_types(

@@ -154,7 +154,7 @@ def _runs_on_import(site: EditSite, edit: SourceEdit) -> bool:
     if not isinstance(statement, Function) or statement.decorator_list:
         return True
     try:
-        ast.literal_eval(edit.after)
+        ast.literal_eval(edit.after.lstrip(" ="))
     except (ValueError, SyntaxError):
         return True
     return False

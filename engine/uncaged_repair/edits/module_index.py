@@ -58,14 +58,15 @@ class ModuleIndex:
     variables: names that the module itself assigns. words: short strings. methods: attributes
     that are called; fields: those that are not. exceptions: names that look like those of
     exceptions. continued: lines that begin inside a string. sequences: each three tokens in a row
-    of one line. objects: names of modules, classes, functions, types and loggers: no data. alike:
-    names already looked up with `similar`.
+    of one line. objects: names of modules, classes, functions, types and loggers: no data.
+    definitions: functions by name, the `__init__` of a class by the class's name. alike: names
+    already looked up with `similar`.
     """
 
     module: NameScope
     statements: list[IndexedStatement] = field(default_factory=list)
     variables: dict[str, int] = field(default_factory=dict)
-    words: dict[str, int] = field(default_factory=dict)
+    words: dict[str | bytes, int] = field(default_factory=dict)
     methods: dict[str, int] = field(default_factory=dict)
     fields: dict[str, int] = field(default_factory=dict)
     exceptions: dict[str, int] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class ModuleIndex:
     objects: set[str] = field(default_factory=set)
 
     keywords: set[str] = field(default_factory=set)
+    definitions: dict[str, Function] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
 
     def similar(self, name: str) -> list[str]:
@@ -85,6 +87,16 @@ class ModuleIndex:
             near = difflib.get_close_matches(name, sorted(first - {name}), n=4, cutoff=0.6)
             self.alike[name] = near
         return self.alike[name]
+
+    def parameters(self, name: str) -> list[str]:
+        """Return the positional parameters of the file's function, method or class *name*, without
+        `self` and `cls`; empty if there is none.
+        """
+        function = self.definitions.get(name)
+        if function is None:
+            return []
+        every = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+        return every[1:] if every[:1] in (["self"], ["cls"]) else every
 
     @property
     def functions(self) -> list[str]:
@@ -171,7 +183,7 @@ def _note_in_file(index: ModuleIndex, source: SourceFile, node: ast.AST, place: 
             own = len(place.scopes) == 1 and place.holder is None
             if own and isinstance(holder, ast.Assign | ast.AnnAssign):
                 index.variables[name] = index.variables.get(name, 0) + 1
-        case ast.Constant(value=str() as word) if len(word) <= MAX_WORD:
+        case ast.Constant(value=str() | bytes() as word) if len(word) <= MAX_WORD:
             index.words[word] = index.words.get(word, 0) + 1
         case ast.keyword(arg=str() as name) | ast.arg(arg=name):
             index.keywords.add(name)
@@ -184,6 +196,11 @@ def _note_in_file(index: ModuleIndex, source: SourceFile, node: ast.AST, place: 
             index.exceptions[name] = index.exceptions.get(name, 0) + 1
         case _:
             pass
+    if isinstance(node, Function):
+        above = source.parents.get(node)
+        own = node.name == "__init__" and isinstance(above, ast.ClassDef)
+        name = above.name if own and isinstance(above, ast.ClassDef) else node.name
+        index.definitions.setdefault(name, node)
     _note_objects(index, node)
     if isinstance(node, ast.Constant | ast.JoinedStr):
         index.continued.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))

@@ -65,6 +65,25 @@ def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             yield site.edit(node, f"{prefix}.{node.id}", "unknown name", 0.95)
 
 
+def names_for_attributes(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield a plain name in place of an attribute of a name that the failing run could not find, or
+    of a module that has no such attribute: the attribute's own name, else the nearest.
+    """
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return
+    base, name = node.value.id, node.attr
+    unknown = (f"name '{base}'", f"module '{base}' has no attribute '{name}'")
+    if not any(text in message for _, message in site.facts.errors for text in unknown):
+        return
+    found = {*site.names, *site.functions, *site.index.objects, *BUILTINS} - {base}
+    known = sorted(found)
+    begins = [other for other in known if len(other) > 2 and name.startswith(other)]
+    near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
+    ordered = [*sorted(begins, key=len, reverse=True), *near]
+    for rank, other in enumerate(dict.fromkeys(ordered)):
+        yield site.edit(node, other, "name for attribute", 1 / (1 + 0.3 * rank))
+
+
 def similar_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield functions, classes and other names of the file that are spelled alike."""
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeVar
 
+from .arguments import called_name
 from .edit import SourceEdit
 from .edit_site import SYMBOLS, EditSite
 from .facts import SEQUENCES, fit, number_fit
@@ -16,6 +17,7 @@ from .texts import is_bare, quoted
 SHOWN_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 SHOWN_STRING = re.compile(r"'([^'\\\n]{1,40})'")
 MAX_SHOWN = 8
+FAR_BEHIND = 4
 Number = TypeVar("Number", int, float)
 
 
@@ -56,14 +58,19 @@ def values_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def names_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield a variable in place of `None`: first the one that is named like the place."""
+    """Yield a variable in place of `None`: first the one that is named like the place, then the
+    parameters that the function does not use.
+    """
     if _is_none(site, node):
-        wanted = _name_of_place(site, node)
-        names = sorted(
-            (name for name in site.names if name not in ("self", "cls")),
-            key=lambda name: name != wanted,
-        )
-        for rank, name in enumerate(names[:6]):
+        wanted, scope = _name_of_place(site, node), site.scope
+        own = [wanted] if wanted in scope.parameters else []
+        names = [name for name in dict.fromkeys([*own, *site.names]) if name not in ("self", "cls")]
+        likely = [name for name in names if name == wanted] or [
+            name for name in names if name in scope.parameters and name not in scope.loaded
+        ]
+        others = [name for name in names if name not in likely]
+        first = FAR_BEHIND if likely else 0
+        for rank, name in [*enumerate(likely[:6]), *enumerate(others[:6], first)]:
             yield site.edit(node, name, "name for None", 1 / (1 + 0.3 * rank))
 
 
@@ -74,6 +81,10 @@ def _name_of_place(site: EditSite, node: ast.AST) -> str:
             return getattr(target, "attr", getattr(target, "id", ""))
         case ast.keyword(arg=name):
             return name or ""
+        case ast.Call(args=arguments) as call if node in arguments:
+            names = site.index.parameters(called_name(call))
+            place = arguments.index(node)
+            return names[place] if place < len(names) else ""
         case _:
             return ""
 

@@ -87,6 +87,8 @@ def arithmetic(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
                 yield from _rearranged(site, operation, symbol)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             yield site.edit(node, site.segment(operand), "sign removed", 1.0)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            yield site.edit(node, f"-{site.segment(operand)}", "sign reversed", 1.0)
         case _:
             pass
 

@@ -59,6 +59,17 @@ LINES = {
     "operands": ("a = (b + 1) - c", "a = c - (b + 1)", ValueFacts()),
     "operand alone": ("a = b * (c - 1)", "a = b * c", ValueFacts()),
     "sign": ("a = -b", "a = b", ValueFacts()),
+    "useless sign": ("a = b[:+c]", "a = b[:-c]", ValueFacts()),
+    "attribute of a module that is not imported": (
+        "a = isinstance(b, six.string_types)",
+        "a = isinstance(b, str)",
+        ValueFacts(errors=(("NameError", "name 'six' is not defined"),)),
+    ),
+    "attribute that a module has lost": (
+        "a = inspect.len(b)",
+        "a = len(b)",
+        ValueFacts(errors=(("AttributeError", "module 'inspect' has no attribute 'len'"),)),
+    ),
     "logic": ("if a and b:", "if a or b:", ValueFacts()),
     "condition dropped": ("if a and b:", "if b:", ValueFacts()),
     "negation": ("if f(a):", "if not f(a):", ValueFacts()),
@@ -158,6 +169,18 @@ def test_none_becomes_the_variable_that_is_named_like_its_place(place: str) -> N
     other = results(head + place.format("other"))
     assert head + place.format("other").replace("None", "b") in other
     assert head + place.format("other").replace("None", "wanted") not in other
+
+
+def test_a_callback_is_stored_although_it_is_a_function() -> None:
+    """A parameter that held a function, and one that held a function or a flag, replace `None`."""
+    text = "class A:\n    def __init__(self, made, kind):\n        self.made = None\n"
+    seen = ValueFacts(
+        locals={("x.py", name): ((2, frozenset({"function", "bool"})),) for name in ("kind",)}
+        | {("x.py", "made"): ((2, frozenset({"function"})),)}
+    )
+    found = results(text, seen)
+    assert found.index(text.replace("None", "made")) < 5
+    assert text.replace("None", "kind") in found
 
 
 def test_a_missing_name_becomes_one_that_there_is() -> None:
