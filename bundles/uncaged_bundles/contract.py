@@ -88,6 +88,19 @@ class Descriptor:
         """
         return self.roles if "role" in self.policy.limits else {}
 
+    def schema_for_models(self) -> dict[str, object]:
+        """Return the JSON Schema of the parameters, without those that only a person may set."""
+        schema: dict[str, object] = {"type": "object", **self.parameters}
+        declared = schema.get("properties")
+        shown = {
+            name: part
+            for name, part in (declared.items() if isinstance(declared, Mapping) else ())
+            if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))
+        }
+        required = schema.pop("required", None)
+        needed = [name for name in required if name in shown] if isinstance(required, list) else []
+        return {**schema, "properties": shown, **({"required": needed} if needed else {})}
+
 
 def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) -> Descriptor:
     """Check the literal *raw* key by key.

@@ -15,9 +15,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
@@ -117,32 +116,18 @@ def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
     bundle = Store(root=root).load_bundle(bundle_hash, KNOWN)
     if bundle.descriptor.raw.get("unsupported"):
         return None
-    schema = {
-        "type": "object",
-        **{key: value for key, value in bundle.descriptor.parameters.items() if key != "required"},
-    }
-    declared = schema.get("properties")
-    properties = (
-        {
-            name: part
-            for name, part in declared.items()
-            if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))
-        }
-        if isinstance(declared, Mapping)
-        else {}
-    )
+    schema = bundle.descriptor.schema_for_models()
+    properties = cast("dict[str, object]", schema["properties"])
     takes_prompt = PROMPT not in properties and reads_prompt(bundle.source)
     if takes_prompt:
         properties = {
             PROMPT: {"type": "string", "description": "The task, in words."},
             **properties,
         }
-    required = bundle.descriptor.parameters.get("required")
-    needed = [name for name in required if name in properties] if isinstance(required, list) else []
     return FlowTool(
         name=tool_name(flow, bundle_hash),
         description=bundle.descriptor.description or f"Run the flow {flow}.",
-        schema={**schema, "properties": properties, **({"required": needed} if needed else {})},
+        schema={**schema, "properties": properties},
         flow=flow,
         hash=bundle_hash,
         prompt=takes_prompt,

@@ -30,6 +30,7 @@ def section(kind: str) -> str:
 def keys_of(kind: str) -> frozenset[str]:
     """Return the keys that a body of this kind may have."""
     places = {
+        "catalog": "uncaged_dispatcher.translation.effect",
         "http": "uncaged_effects.web.request",
         "role": "uncaged_agents.turns.request",
         "script": "uncaged_effects.scripting.spec",

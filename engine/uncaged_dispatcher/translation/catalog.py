@@ -1,0 +1,215 @@
+"""Full-text catalogue of a store's flows in SQLite FTS5: names, descriptions, patterns, examples.
+
+The file is derived from the registry and brought up to date by each search: only versions that are
+new or gone are touched. A damaged file is made again.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, cast
+
+from uncaged_bundles.contract import Descriptor
+from uncaged_bundles.errors import StorageError, UncagedError
+from uncaged_bundles.examples import Example
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.names import FlowName
+from uncaged_bundles.records import dataclass
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.services.registry import KNOWN
+
+LAYOUT = 1
+"""Version of the tables; a file of another version is made again."""
+WAIT_S = 30.0
+MOST_WORDS = 200
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f])")
+"""Characters of scripts that put no spaces between words: each is indexed as a word."""
+_TABLES = f"""
+create virtual table words using fts5(
+    name, description, patterns, examples, tokenize = 'porter unicode61'
+);
+create table flows(id integer primary key, name text unique, hash text, pack text);
+pragma user_version = {LAYOUT};
+"""
+_RANKED = """
+select flows.name, flows.hash from words join flows on flows.id = words.rowid
+where words match ? order by bm25(words, 4.0, 2.0, 3.0, 3.0), flows.name
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogEntry:
+    """A flow as a model sees it. parameters: JSON Schema, without what only a person may set."""
+
+    flow: str
+    pack: str
+    description: str
+    parameters: Mapping[str, Any]
+    patterns: tuple[str, ...]
+
+    def document(self) -> dict[str, object]:
+        """Return the entry as JSON."""
+        return {
+            "flow": self.flow,
+            "pack": self.pack,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+            "patterns": list(self.patterns),
+        }
+
+
+class Catalog:
+    """The catalogue of one store. flows: name and hash of each enabled flow."""
+
+    def __init__(self, store: Store, flows: Mapping[FlowName, BundleHash]) -> None:
+        self._store = store
+        self._flows = flows
+        self._path = store.root / "dispatcher" / "catalog.sqlite3"
+
+    def search(
+        self,
+        sentence: str,
+        *,
+        packs: Collection[str] = (),
+        without: Collection[str] = (),
+        limit: int,
+    ) -> list[CatalogEntry]:
+        """Return the flows that share most with a sentence, best first.
+
+        Args:
+            packs: only flows of these; empty means all. without: names of flows to leave out.
+        """
+        query = query_of(sentence)
+        if not query:
+            return []
+        with self._opened() as connection:
+            found = connection.execute(_RANKED, (query,)).fetchall()
+        entries: list[CatalogEntry] = []
+        for name, digest in found:
+            if len(entries) == limit:
+                break
+            if name in without:
+                continue
+            descriptor = self._descriptor(digest)
+            if descriptor is None or (packs and pack_of(descriptor) not in packs):
+                continue
+            entries.append(entry_of(name, descriptor))
+        return entries
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Open the file with the registry's flows in it."""
+        try:
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            try:
+                connection = self._current()
+            except sqlite3.DatabaseError:
+                if not self._path.is_file():
+                    raise
+                self._path.unlink(missing_ok=True)
+                connection = self._current()
+        except (OSError, sqlite3.Error) as exc:
+            raise StorageError(f"{self._path}: the catalogue cannot be opened: {exc}") from exc
+        with closing(connection):
+            yield connection
+
+    def _current(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=WAIT_S, isolation_level=None)
+        try:
+            connection.execute("begin immediate")  # a second process waits here
+            layout = connection.execute("pragma user_version").fetchone()[0]
+            if layout not in (0, LAYOUT):
+                raise sqlite3.DatabaseError(f"its layout is {layout}, not {LAYOUT}")
+            if layout == 0:
+                for statement in _TABLES.split(";"):
+                    connection.execute(statement)
+            self._update(connection)
+            connection.execute("commit")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _update(self, connection: sqlite3.Connection) -> None:
+        rows = connection.execute("select name, hash, id from flows").fetchall()
+        known = {name: digest for name, digest, _ in rows}
+        if known == self._flows:
+            return
+        gone = [(number,) for name, digest, number in rows if self._flows.get(name) != digest]
+        connection.executemany("delete from flows where id = ?", gone)
+        connection.executemany("delete from words where rowid = ?", gone)
+        for name, digest in self._flows.items():
+            if known.get(name) == digest:
+                continue
+            descriptor = self._descriptor(digest)
+            texts = ("", "", "", "") if descriptor is None else texts_of(name, descriptor)
+            pack = "" if descriptor is None else pack_of(descriptor)
+            added = connection.execute(
+                "insert into flows(name, hash, pack) values (?, ?, ?)", (name, digest, pack)
+            )
+            connection.execute(
+                "insert into words(rowid, name, description, patterns, examples) values (?, ?, ?, ?, ?)",
+                (added.lastrowid, *texts),
+            )
+
+    def _descriptor(self, digest: BundleHash) -> Descriptor | None:
+        """Return the descriptor of a version; None if it is damaged or cannot run here."""
+        try:
+            descriptor = self._store.load_bundle(digest, KNOWN).descriptor
+        except UncagedError:
+            return None  # one damaged flow hides no other
+        return None if descriptor.raw.get("unsupported") else descriptor
+
+
+def query_of(sentence: str) -> str:
+    """Return a sentence as an FTS5 query: any of its words, each quoted."""
+    words = dict.fromkeys(_WORD.findall(spaced(sentence)))
+    return " OR ".join(f'"{word}"' for word in list(words)[:MOST_WORDS])
+
+
+def spaced(text: str) -> str:
+    """Return a text with each character of an unspaced script set apart."""
+    return _UNSPACED.sub(r" \1 ", text)
+
+
+def texts_of(name: str, descriptor: Descriptor) -> tuple[str, str, str, str]:
+    """Return the indexed texts of a flow: names, description, patterns, examples."""
+    raw = descriptor.raw
+    names = f"{name} {name.replace('-', ' ')} {raw.get('displayName', '')} {pack_of(descriptor)}"
+    return (
+        spaced(names),
+        spaced(descriptor.description),
+        spaced(" ".join(patterns_of(descriptor))),
+        spaced(" ".join(sentences_of(descriptor))),
+    )
+
+
+def sentences_of(descriptor: Descriptor) -> tuple[str, ...]:
+    """Return the sentences of a flow's examples."""
+    examples = cast("Sequence[object]", descriptor.raw.get("examples", ()))
+    return tuple(Example.read(example, ("examples",)).sentence for example in examples)
+
+
+def patterns_of(descriptor: Descriptor) -> tuple[str, ...]:
+    """Return the sentence patterns of a flow."""
+    return tuple(cast("Sequence[str]", descriptor.raw.get("patterns", ())))
+
+
+def pack_of(descriptor: Descriptor) -> str:
+    """Return the pack that a flow's descriptor names, or an empty text."""
+    return str(descriptor.raw.get("pack", ""))
+
+
+def entry_of(name: str, descriptor: Descriptor) -> CatalogEntry:
+    """Return a flow as a model sees it."""
+    return CatalogEntry(
+        flow=name,
+        pack=pack_of(descriptor),
+        description=descriptor.description,
+        parameters=descriptor.schema_for_models(),
+        patterns=patterns_of(descriptor),
+    )
