@@ -50,8 +50,10 @@ def comparisons(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         where = _operator_span(site, left, right, symbol)
         if where is None:
             continue
+        text = isinstance(right, ast.Constant) and isinstance(right.value, str | bytes)
         for other, weight in COMPARISONS[symbol].items():
-            yield site.edit_span(*where, other, "comparison", weight)
+            if not (text and other in ("in", "not in")):
+                yield site.edit_span(*where, other, "comparison", weight)
         if (
             len(node.ops) == 1
             and symbol in ("==", "<", "<=", ">", ">=", "!=")

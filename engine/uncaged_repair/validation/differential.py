@@ -18,6 +18,8 @@ MAX_TESTS = 24
 COMPARE_CPU_S = 6.0
 MAX_VOTES = 3
 """Largest weight of one behaviour, so that many spellings of it do not decide alone."""
+DOUBTFUL_VOTE = 0.25
+"""Weight of a behaviour to which only doubtful edits lead."""
 EXCEPTION_WEIGHT = 0.25
 """Weight of an input on which most edits raise: mostly it is no valid one."""
 
@@ -32,10 +34,13 @@ class Behaviour:
     outcomes: list[CallOutcome | None]
 
     @property
-    def votes(self) -> int:
-        """Return the number of places and kinds of edits that lead to this behaviour, limited."""
-        edits = [patch.candidate.edit for patch in self.patches]
-        return min(MAX_VOTES, len({(edit.path, edit.line, edit.kind) for edit in edits}))
+    def votes(self) -> float:
+        """Return the number of places and kinds of edits that lead to this behaviour, limited. The
+        doubtful ones do not count.
+        """
+        edits = [patch.candidate.edit for patch in self.patches if not patch.severity]
+        places = {(edit.path, edit.line, edit.kind) for edit in edits}
+        return min(MAX_VOTES, len(places)) or DOUBTFUL_VOTE
 
 
 def choose(

@@ -4,7 +4,8 @@ after: they hide the failing line from the test, or put a name for data that is 
 | Edit | Committed |
 |---|---|
 | unconditional `return`, `continue` or `break` before other statements | no: they never run |
-| a condition, or a part that decides it, made constant | no: one branch never runs |
+| a condition, or what decides it, made constant (`x == x`, too) | no: one branch never runs |
+| `== "text"` made `in "text"`, or made an order (not of digits) | no: parts of it pass as well |
 | the statement that fails deleted, a failing `raise` too | no: the cause remains |
 | the call that fails deleted | no: the same |
 | all exceptions caught and dropped | no: every other failure is hidden as well |
@@ -63,6 +64,7 @@ def plausibility(
     hides = (
         _unreachable(before, after)
         or _constant_condition(before, after)
+        or _loosened_text(before, after)
         or _removed_failure(source, edit, own, (first, last))
         or _dropped_exceptions(before, after)
         or _constant_message(source.tree, before, after)
@@ -119,12 +121,18 @@ def _constant_condition(before: ast.AST, after: ast.AST) -> str:
 
 
 def _count_constant(tree: ast.AST) -> int:
-    return sum(
-        _value(node.test) is not None
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert)
-        and not (isinstance(node, ast.While) and _value(node.test))
-    )
+    found = 0
+    for node in ast.walk(tree):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+                found += _value(test) is not None
+            case ast.While(test=test):
+                found += _value(test) is False
+            case ast.Return(value=ast.Compare() | ast.BoolOp() as test):
+                found += _value(test) is not None
+            case _:
+                pass
+    return found
 
 
 def _value(test: ast.expr) -> bool | None:
@@ -143,8 +151,59 @@ def _value(test: ast.expr) -> bool | None:
             return (not decides) if None not in known_values else None
         case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
             return False
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return _outcome(left, operator, right)
         case _:
             return None
+
+
+def _outcome(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+    """Return the outcome of a comparison with itself, and of a length with zero; else None."""
+    if ast.dump(left) == ast.dump(right) and not any(
+        isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for node in ast.walk(left)
+    ):
+        if isinstance(operator, ast.Eq | ast.Is | ast.LtE | ast.GtE):
+            return True
+        return None if isinstance(operator, ast.In | ast.NotIn) else False
+    match left, operator, right:
+        case ast.Call(func=ast.Name(id="len")), ast.GtE(), ast.Constant(value=0):
+            return True
+        case ast.Call(func=ast.Name(id="len")), ast.Lt(), ast.Constant(value=0):
+            return False
+        case _:
+            return None
+
+
+def _loosened_text(before: ast.AST, after: ast.AST) -> str:
+    """Say whether a literal text that was compared as a whole is now searched or ordered. The order
+    of texts with digits, such as versions and dates, has a meaning.
+    """
+    old, new = _compared_texts(before), _compared_texts(after)
+    for text in sorted(set(new), key=repr):
+        loose = [_is_loose(operator, text) for operator in new[text]]
+        known = [_is_loose(operator, text) for operator in old.get(text, ())]
+        if sum(loose) > sum(known) and known.count(False) > loose.count(False):
+            return f"accepts parts of the text {text!r}, or what comes before or after it"
+    return ""
+
+
+def _compared_texts(tree: ast.AST) -> dict[str | bytes, list[ast.cmpop]]:
+    """Return the literal texts on the right of comparisons, each with the operators."""
+    found: dict[str | bytes, list[ast.cmpop]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            for operator, side in zip(node.ops, node.comparators, strict=True):
+                if isinstance(side, ast.Constant) and isinstance(side.value, str | bytes):
+                    found.setdefault(side.value, []).append(operator)
+    return found
+
+
+def _is_loose(operator: ast.cmpop, text: str | bytes) -> bool:
+    if isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+        return False
+    return isinstance(operator, ast.In | ast.NotIn) or not any(
+        letter in repr(text) for letter in "0123456789"
+    )
 
 
 def _removed_failure(

@@ -159,6 +159,21 @@ def test_a_severe_edit_is_not_chosen_by_votes() -> None:
     assert found.number == 2
 
 
+def test_doubtful_edits_do_not_outvote_the_others() -> None:
+    """Two edits that leave a variable unused agree with one edit on an input, another edit agrees
+    with the third: the third wins. Without the doubt, the first does.
+    """
+    calls = World(call("xyyxxo", "xyzwvo"))
+    plain = [patch(0, "b"), patch(1, "a + b"), patch(2, "a * b")]
+    kinds = (("a - b", "l"), ("a / b", "m"))
+    for unused, winner in ((1, 1), (0, 0)):
+        others = [
+            patch(number, text, kind=kind, unused=unused)
+            for number, (text, kind) in enumerate(kinds, 3)
+        ]
+        assert chosen(calls, *plain, *others).number == winner
+
+
 def test_inputs_that_most_edits_refuse_count_little() -> None:
     """Agreement on results outweighs agreement on exceptions for perturbed nonsense."""
     patches = [patch(number, text) for number, text in enumerate(("b", "a + b", "a - b"))]

@@ -74,6 +74,9 @@ def f(a, b):
         ("item > b", "False", "constant"),
         ("item > b", "item > b and False", "constant"),
         ("item > b", "not 1", "constant"),
+        ("item > b", "item >= item", "constant"),
+        ("item > b", "b is not b", "constant"),
+        ("item > b", "len(a) >= 0", "constant"),
         ("{item} is", "{LIMIT} is", "`LIMIT`"),
         ("in a:", "in log:", "logger"),
         ("item > b", "item > T", "type variable"),
@@ -135,12 +138,29 @@ def test_all_exceptions_may_not_be_dropped() -> None:
         ("return total", "return total or LIMIT"),
         ("ValueError", "TypeError"),
         ("item > b", "isinstance(item, Other)"),
+        ("item > b", "check(item) == check(item)"),
+        ("item > b", "len(a) > 0"),
+        ("item > b", "b.x > b.y"),
         ("in a:", "in sorted(a):"),
     ],
 )
 def test_an_ordinary_edit_is_plausible(old: str, new: str) -> None:
     """A changed operator, a guarded return, another local, function or exception is a repair."""
     assert judge(LOOP, old, new, fails="total += check", called="check") == Plausibility()
+
+
+@pytest.mark.parametrize("operator", ["in", "<=", ">", "not in"])
+def test_a_text_is_compared_as_a_whole(operator: str) -> None:
+    """A literal text that was compared for equality is not searched or ordered instead; versions
+    may be ordered, and what was searched before stays so.
+    """
+    text = 'def f(a, b):\n    return a == "close" or b == "2.0"\n'
+    assert "'close'" in judge(text, 'a == "close"', f'a {operator} "close"').hides
+    assert judge(text, 'a == "close"', 'a != "close"') == Plausibility()
+    assert judge(text, 'a == "close"', '"close" in a') == Plausibility()
+    assert judge(text, 'b == "2.0"', 'b >= "2.0"') == Plausibility()
+    searched = text.replace("==", "in")
+    assert judge(searched, 'a in "close"', 'b not in "close"') == Plausibility()
 
 
 def test_a_doubtful_edit_is_the_last_choice() -> None:
