@@ -39,6 +39,9 @@ _OPTIONAL = frozenset(
     {"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"}
 )
 _OPTIONAL |= {"source", "displayName", "unsupported"}
+_OPTIONAL |= {"pack", "learn", "onFailure", "scope", "urlPatterns"}
+ON_FAILURE = ("reason",)
+"""Values of ``onFailure``: the reasoning agent continues where the flow failed."""
 _ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
 _ROLE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,59}")
 
@@ -130,6 +133,7 @@ def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) ->
     )
     for key in ("source", "displayName", "unsupported"):
         shapes.text(fields.get(key, ""), (*top, key))
+    _check_dispatch(fields, top)
     for key in ("patterns", "aliases"):
         shapes.texts(fields.get(key, []), (*top, key))
     if not isinstance(fields.get("examples", []), list):
@@ -146,6 +150,21 @@ def _check_contract(value: object, path: shapes.Path) -> None:
         )
     if contract < 1:
         raise shapes.ShapeError(path, f"there is no contract {contract}; the first is 1")
+
+
+def _check_dispatch(fields: Mapping[str, object], top: shapes.Path) -> None:
+    """Check the keys that only the dispatcher reads.
+
+    pack: the pack of the flow. learn: whether a translated sentence may be learned for it. scope:
+    the sites of a web flow, and urlPatterns the pages on which it is offered.
+    """
+    if "pack" in fields:
+        _name(fields["pack"], (*top, "pack"))
+    shapes.truth(fields.get("learn", True), (*top, "learn"))
+    if "onFailure" in fields:
+        shapes.one_of(*ON_FAILURE)(fields["onFailure"], (*top, "onFailure"))
+    shapes.mapping(fields.get("scope", {}), (*top, "scope"))
+    shapes.texts(fields.get("urlPatterns", []), (*top, "urlPatterns"))
 
 
 def _name(value: object, path: shapes.Path) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Mapping
+from _blake2 import blake2b
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError
+from uncaged_bundles.version import __version__
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -62,6 +64,20 @@ def names(*, group: str) -> tuple[str, ...]:
     return tuple(sorted({*ours(group), *points_of(group)}))
 
 
+def installation() -> tuple[str, str]:
+    """Return digests of the module path and of the state of its directories. The second is another
+    one after a package was installed or removed.
+    """
+    directories = _module_path()
+    return _digest(directories), _digest([__version__, *map(_seen, directories)])
+
+
+def distribution_of(name: str, *, group: str) -> str:
+    """Return the distribution that registers *name*."""
+    point = None if name in ours(group) else points_of(group).get(name)
+    return OURS if point is None or point.dist is None else point.dist.name
+
+
 def loaded(point: EntryPoint) -> object:
     """Return the object behind an entry of another distribution, whose faults are not ours."""
     try:
@@ -94,6 +110,30 @@ def points_of(group: str) -> Mapping[str, EntryPoint]:
 
     found = entry_points(group=group)
     return {point.name: point for point in found if point.dist is None or point.dist.name != OURS}
+
+
+def _module_path() -> list[str]:
+    """Where packages may be installed: the module path without the working directory, which is
+    another one at each call.
+    """
+    try:
+        here = str(Path.cwd())
+    except OSError:  # it was removed
+        here = ""
+    return [directory for directory in dict.fromkeys(sys.path) if directory not in ("", here)]
+
+
+def _seen(directory: str) -> str:
+    """What changes about a directory when a package is installed in it or removed from it."""
+    try:
+        found = os.stat(directory)  # noqa: PTH116 - a plain text of the module path, at every start
+    except OSError:
+        return f"{directory} -"
+    return f"{directory} {found.st_dev} {found.st_ino} {found.st_mtime_ns}"
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return blake2b("\0".join(texts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
 @functools.cache

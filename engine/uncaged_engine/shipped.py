@@ -8,11 +8,7 @@ is new.
 
 from __future__ import annotations
 
-import os
-import sys
-from _blake2 import blake2b
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import UncagedError
@@ -24,7 +20,7 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
 from .effect_kinds import KNOWN
-from .plugins import loaded
+from .plugins import installation, loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -41,9 +37,8 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
     """Add the flows of template packages that are new; return why the flows of some could not be
     had.
     """
-    directories = _module_path()
-    stamp_path = store.run / f"{STAMPS}{_digest(directories)}"
-    stamp = _digest([__version__, *map(_seen, directories)])
+    module_path, stamp = installation()
+    stamp_path = store.run / f"{STAMPS}{module_path}"
     before = (read_if_there(stamp_path) or b"").decode("utf-8", "replace").splitlines()
     if before[:1] == [stamp] and registry.seeded().issuperset(before[1:]):
         return ()
@@ -111,30 +106,6 @@ def _points() -> dict[str, list[EntryPoint]]:
             __version__ if is_ours else f"{package}: {point.name} = {point.value}", []
         ).append(point)
     return found
-
-
-def _module_path() -> list[str]:
-    """Where packages may be installed: the module path without the working directory, which is
-    another one at each call.
-    """
-    try:
-        here = str(Path.cwd())
-    except OSError:  # it was removed
-        here = ""
-    return [directory for directory in dict.fromkeys(sys.path) if directory not in ("", here)]
-
-
-def _seen(directory: str) -> str:
-    """What changes about a directory when a package is installed in it or removed from it."""
-    try:
-        found = os.stat(directory)  # noqa: PTH116 - a plain text of the module path, at every start
-    except OSError:
-        return f"{directory} -"
-    return f"{directory} {found.st_dev} {found.st_ino} {found.st_mtime_ns}"
-
-
-def _digest(texts: Iterable[str]) -> str:
-    return blake2b("\0".join(texts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
 def _just(flows: list[tuple[FlowName, Bundle]]) -> Callable[[], Iterable[tuple[FlowName, Bundle]]]:

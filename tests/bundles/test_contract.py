@@ -57,6 +57,29 @@ def test_a_table_has_one_form() -> None:
     }
 
 
+def test_keys_of_the_dispatcher_are_optional_and_checked() -> None:
+    """A descriptor may name its pack, how its sentences are learned and what follows a failure; a
+    value of another form is refused with its path.
+    """
+    more: dict[str, object] = {
+        "pack": "files",
+        "learn": False,
+        "onFailure": "reason",
+        "scope": {"sites": ["example.org"]},
+        "urlPatterns": ["https://example.org/*"],
+    }
+    assert parse_descriptor(SMALLEST | more).raw == SMALLEST | more
+    for key, value in (
+        ("pack", "Not A Name"),
+        ("learn", "no"),
+        ("onFailure", "retry"),
+        ("scope", []),
+        ("urlPatterns", "https://example.org/*"),
+    ):
+        with pytest.raises(ShapeError, match=key):
+            parse_descriptor(SMALLEST | {key: value})
+
+
 def test_a_newer_contract_is_refused_before_its_keys_are_judged() -> None:
     """Keys of a later contract are unknown here by nature; the number is what matters."""
     with pytest.raises(ShapeError, match=r"descriptor\.contract: contract 2 is newer than 1"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..ids import BundleHash
 from ..names import FlowName
-from .index import Index, IndexMismatch, IndexRow
+from .index import Index, IndexMismatch, IndexRow, row_of
 from .snapshot import FLOWS, GRANTS, Flow, Snapshot, Version
 
 
@@ -21,6 +21,7 @@ def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> IndexRow:
         flow.source,
         flow.created_ms,
         flow.unsupported,
+        flow.confirm,
         *history,
     )
     return IndexRow.sealed(FLOWS, flow.name, span, json.dumps(fields), lines)
@@ -64,6 +65,7 @@ def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
                 source=source,
                 created_ms=created_ms,
                 unsupported=unsupported,
+                confirm=confirm,
             )
             for row, (
                 hash,
@@ -72,6 +74,7 @@ def flows_of(rows: Sequence[IndexRow]) -> list[Flow]:
                 source,
                 created_ms,
                 unsupported,
+                confirm,
                 *history,
             ) in zip(rows, values, strict=True)
         ]
@@ -87,6 +90,15 @@ def find_flow(index: Index, name: str) -> Flow | None:
     """
     row = index.get(FLOWS, name)
     return None if row is None else flow_of(row)
+
+
+def read_entries(lines: bytes) -> list[Flow]:
+    """Return the flows of lines of an index; see `Registry.entries`.
+
+    Raises:
+        IndexMismatch: the lines were damaged.
+    """
+    return flows_of([row_of(line) for line in lines.decode().split("\n")[:-1]])
 
 
 def is_granted(index: Index, hash: BundleHash, digest: str) -> bool:

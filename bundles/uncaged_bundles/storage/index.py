@@ -32,7 +32,7 @@ from ..errors import StorageError
 from ..records import dataclass
 from .files import new_file, read_range
 
-FORMAT = 1
+FORMAT = 2
 RACY_NS = 2_000_000_000
 """More than any file system's clock is behind ours, or coarser: two seconds, as FAT has it."""
 _BLOCK_BYTES = 1024
@@ -153,7 +153,7 @@ class Index:
         target = f"{section}/{key}".encode("utf-8", "surrogatepass")
         place = self._place_of(target)
         row = (
-            _row_of(self._line_at(place).decode("utf-8", "replace").rstrip("\n"))
+            row_of(self._line_at(place).decode("utf-8", "replace").rstrip("\n"))
             if place < self._end
             else None
         )
@@ -183,7 +183,19 @@ class Index:
         data = self._whole()
         target = f"{section}/{prefix}".encode("utf-8", "surrogatepass")
         start, end = (self._place_of(name) - self._offset for name in (target, target + b"\x7f"))
-        return [_row_of(line) for line in data[start:end].decode().split("\n")[:-1]]
+        return [row_of(line) for line in data[start:end].decode().split("\n")[:-1]]
+
+    def lines(self, section: str) -> bytes:
+        """Return the rows of a section as the file has them: a line each, in order of the keys.
+
+        Raises:
+            IndexMismatch: see rule 4.
+        """
+        data = self._whole()
+        start, end = (
+            self._place_of(f"{section}/{last}".encode()) - self._offset for last in ("", "\x7f")
+        )
+        return data[start:end]
 
     def _whole(self) -> bytes:
         data = self._rows(self._offset, self._end)
@@ -291,7 +303,12 @@ def _seal(section: str, key: str, value: str, lines: bytes) -> str:
     return digest(b"\0".join((section.encode(), key.encode(), value.encode(), lines)))
 
 
-def _row_of(line: str) -> IndexRow:
+def row_of(line: str) -> IndexRow:
+    """Return the row of a line.
+
+    Raises:
+        IndexMismatch: the line was damaged.
+    """
     try:
         name, start, end, seal, value = line.split("\t")
         section, _, key = name.partition("/")

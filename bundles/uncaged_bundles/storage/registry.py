@@ -20,7 +20,7 @@ from ..errors import NotFoundError, RefusedError, StorageError, UsageError
 from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
 from ..records import replace
-from .entries import find_flow, is_granted, snapshot_of
+from .entries import find_flow, is_granted, read_entries, snapshot_of
 from .files import (
     changing,
     read_if_there,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..validation.validate import Bundle
     from .draft import RegistryDraft
 
-__all__ = ["Flow", "Registry", "Snapshot", "Version", "digest_of"]
+__all__ = ["Flow", "Registry", "Snapshot", "Version", "digest_of", "read_entries"]
 
 LOCK_TIMEOUT_S = 120.0
 READ_TIMEOUT_S = 5.0
@@ -85,6 +85,17 @@ class Registry:
         except (IndexMismatch, OSError):
             return None
         return None if flow is None else flow.hash
+
+    def state(self) -> str:
+        """Return a digest of the registry's text: another one after each change. Reads no entry."""
+        return self._ask(lambda index: index.head.text)
+
+    def entries(self) -> tuple[str, bytes]:
+        """Return `state` with the readable flows as the index has them: a line for each, in order
+        of the names, for `read_entries`. A reader that kept the former lines parses only those
+        that changed.
+        """
+        return self._ask(lambda index: (index.head.text, index.lines(FLOWS)))
 
     def add(
         self,
@@ -181,6 +192,11 @@ class Registry:
         """Allow or forbid a flow to start threads."""
         with self._changing() as draft:
             draft.put(FLOWS, _flow_of(draft, name).name, {"enabled": enabled})
+
+    def set_confirm(self, name: str, confirm: bool) -> None:
+        """Mark a flow, so that a sentence runs it only if a person agrees, or remove the mark."""
+        with self._changing() as draft:
+            draft.put(FLOWS, _flow_of(draft, name).name, {"confirm": confirm})
 
     def resolve(self, text: str) -> tuple[FlowName | None, BundleHash]:
         """Return the bundle that a person named: by a flow's name, else by a stored bundle's hash

@@ -35,7 +35,7 @@ class Version:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """A flow with its head (*hash*, *timestamp_ms*) and former heads, newest first. source: person,
-    sample or import.
+    sample or import. confirm: a sentence runs the flow only after a person agreed.
 
     unsupported: the language of a head that is kept and not run; read from its bundle, not a field
     of the entry.
@@ -49,6 +49,7 @@ class Flow:
     source: str
     created_ms: int
     unsupported: str | None = None
+    confirm: bool = False
 
     @property
     def head(self) -> Version:
@@ -67,6 +68,7 @@ class Flow:
             "enabled": self.enabled,
             "source": self.source,
             "created": self.created_ms,
+            **({"confirm": True} if self.confirm else {}),
             "history": [
                 {"hash": version.hash, "timestamp": version.timestamp_ms}
                 for version in self.history
@@ -184,6 +186,7 @@ def _flow(entry: Entry) -> Flow:
         enabled=shapes.truth(fields.get("enabled", True), (*path, "enabled")),
         source=shapes.text(fields.get("source", "person"), (*path, "source")),
         created_ms=shapes.whole(fields.get("created", head.timestamp_ms), (*path, "created")),
+        confirm=shapes.truth(fields.get("confirm", False), (*path, "confirm")),
     )
 
 

@@ -16,7 +16,7 @@ from uncaged_bundles.errors import (
 )
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.names import FlowName, parse_flow_name
-from uncaged_bundles.storage.registry import Registry, Version
+from uncaged_bundles.storage.registry import Registry, Version, read_entries
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -209,6 +209,41 @@ def test_a_disabled_flow_is_refused_by_name(registry: Registry, versions: list[B
     assert registry.resolve(versions[1].hash) == (None, versions[1].hash)
     registry.set_enabled("demo", True)
     assert registry.resolve("demo") == ("demo", versions[1].hash)
+
+
+def test_a_mark_to_ask_outlives_new_versions(registry: Registry, versions: list[Bundle]) -> None:
+    """A flow is marked until the mark is removed: a new version, disabling and another process
+    keep it, and other flows have none.
+    """
+    for name in ("demo", "other"):
+        registry.add(name, versions[0], now_ms=1)
+    registry.set_confirm("demo", True)
+    registry.add("demo", versions[1], now_ms=2)
+    registry.set_enabled("demo", False)
+    marks = {name: flow.confirm for name, flow in registry.read().flows.items()}
+    assert marks == {"demo": True, "other": False}
+    registry.set_confirm("demo", False)
+    found = registry.flow("demo")
+    assert found is not None and not found.confirm
+
+
+def test_the_lines_of_changed_entries_are_read_alone(
+    registry: Registry, versions: list[Bundle]
+) -> None:
+    """The state of a registry is another one after each change, and the lines of its entries are
+    read in part as well as in whole.
+    """
+    assert registry.entries()[1] == b""
+    states = {registry.state()}
+    for number, name in enumerate(("first", "second", "third"), 1):
+        registry.add(name, versions[0], now_ms=number)
+        states.add(registry.state())
+    assert len(states) == 4
+    state, lines = registry.entries()
+    assert state == registry.state()
+    assert [flow.name for flow in read_entries(lines)] == ["first", "second", "third"]
+    middle = lines.splitlines(keepends=True)[1]
+    assert read_entries(middle) == [registry.read().flows["second"]]
 
 
 def test_a_flow_is_meant_by_name_or_hash(registry: Registry, versions: list[Bundle]) -> None:
