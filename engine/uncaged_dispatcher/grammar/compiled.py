@@ -1,0 +1,196 @@
+"""Compiled rules of a grammar: steps for the matchers, as data that JSON can keep.
+
+A group becomes a rule of its own, and every reference the number of its rule. An *entry* is one
+alternative of the start rule: an index chooses entries by `required` words without a matcher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from uncaged_dispatcher.grammar import syntax
+from uncaged_dispatcher.grammar.patterns import (
+    NumberSlot,
+    Pattern,
+    Phrase,
+    Reference,
+    Rules,
+    Step,
+    TextSlot,
+)
+from uncaged_dispatcher.grammar.requirements import WordSets, required_words
+from uncaged_dispatcher.grammar.sentences import fold
+from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FORMAT: Final = 1
+"""Version of the document that `CompiledGrammar.document` makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartEntry:
+    """One alternative of the start rule.
+
+    name: the rule that it consists of, else ``Start``. required: sets of words; a sentence that
+    holds no whole set has no reading by this entry. One empty set means that nothing is required.
+    """
+
+    name: str
+    required: WordSets
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledGrammar:
+    """Rules by number; ``rules[start]`` has one pattern for each of ``entries``."""
+
+    rules: Rules
+    start: int
+    entries: tuple[StartEntry, ...]
+
+    def document(self) -> dict[str, object]:
+        """Return the rules as JSON."""
+        return {
+            "format": FORMAT,
+            "start": self.start,
+            "entries": [[e.name, [sorted(words) for words in e.required]] for e in self.entries],
+            "rules": [
+                [[p.spacing.value, _encode(p.steps), _encode(p.value)] for p in patterns]
+                for patterns in self.rules
+            ],
+        }
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> CompiledGrammar:
+        """Return the rules of a `document`.
+
+        Raises:
+            ValueError: the document has another format.
+        """
+        if document.get("format") != FORMAT:
+            raise ValueError(f"compiled rules of format {document.get('format')!r}, not {FORMAT}")
+        return cls(
+            tuple(
+                tuple(
+                    Pattern(Spacing(spacing), _decode(steps), _decode(value))
+                    for spacing, steps, value in patterns
+                )
+                for patterns in document["rules"]
+            ),
+            document["start"],
+            tuple(
+                StartEntry(name, tuple(frozenset(words) for words in required))
+                for name, required in document["entries"]
+            ),
+        )
+
+
+def compile_rules(linked: syntax.LinkedRules) -> CompiledGrammar:
+    """Return the compiled form of linked rules."""
+    compiler = _Compiler(linked)
+    rules = compiler.rules()
+    required = required_words(rules, linked.start)
+    names = compiler.entry_names()
+    return CompiledGrammar(rules, linked.start, tuple(map(StartEntry, names, required)))
+
+
+class _Compiler:
+    """Numbers for groups: they follow the linked rules in the order in which they are met."""
+
+    def __init__(self, linked: syntax.LinkedRules) -> None:
+        self.linked = linked
+        self.sources = [(rule.alternatives, rule.targets) for rule in linked.rules]
+
+    def rules(self) -> Rules:
+        """Return the patterns of all rules and groups."""
+        compiled = []
+        for alternatives, targets in self.sources:  # grows while it is read
+            compiled.append(tuple(self.pattern(a, targets) for a in alternatives))
+        return tuple(compiled)
+
+    def entry_names(self) -> Iterator[str]:
+        """Yield the name of each alternative of the start rule."""
+        for alternative in self.linked.rules[self.linked.start].alternatives:
+            match alternative.parts:
+                case (syntax.RuleRef(rule=name) | syntax.RuleCapture(rule=name),):
+                    yield name
+                case _:
+                    yield "Start"
+
+    def pattern(self, source: syntax.Alternative, targets: Mapping[str, int]) -> Pattern:
+        """Return the compiled form of an alternative."""
+        steps = tuple(self.step(part, targets) for part in source.parts)
+        return Pattern(source.spacing or Spacing.AUTO, steps, source.value)
+
+    def step(self, part: syntax.Part, targets: Mapping[str, int]) -> Step:
+        """Return the compiled form of one part."""
+        match part:
+            case syntax.Literal(words=words):
+                return Step(Phrase(tuple(map(fold, words)), " ".join(words)))
+            case syntax.Capture():
+                repeat = Repeat.OPTIONAL if part.optional else Repeat.ONCE
+                if part.number:
+                    return Step(NumberSlot(part.variable), repeat)
+                return Step(TextSlot(part.variable, "" if part.free else part.type), repeat)
+            case syntax.RuleCapture(variable=variable, rule=rule, optional=optional):
+                repeat = Repeat.OPTIONAL if optional else Repeat.ONCE
+                return Step(Reference(targets[rule], variable), repeat)
+            case syntax.RuleRef(rule=rule):
+                return Step(Reference(targets[rule]))
+            case syntax.Group(alternatives=alternatives, repeat=repeat):
+                self.sources.append((alternatives, targets))
+                return Step(Reference(len(self.sources) - 1), repeat)
+
+
+_CLASSES: Final = {
+    cls.__name__: cls
+    for cls in (
+        Phrase,
+        NumberSlot,
+        TextSlot,
+        Reference,
+        Step,
+        syntax.Constant,
+        syntax.Variable,
+        syntax.PartValue,
+        syntax.Spread,
+        syntax.Property,
+        syntax.ObjectValue,
+        syntax.ArrayValue,
+        syntax.Template,
+        syntax.Unary,
+        syntax.Binary,
+        syntax.Ternary,
+        syntax.Member,
+        syntax.Element,
+        syntax.MethodCall,
+    )
+}
+
+
+def _encode(node: Any) -> Any:
+    """Return a node as JSON: a list of its class and its fields; a tuple is a list of ``""``."""
+    if isinstance(node, tuple):
+        return ["", *map(_encode, node)]
+    if isinstance(node, Repeat):
+        return node.value
+    if node is syntax.UNDEFINED:
+        return ["undefined"]
+    if type(node).__name__ in _CLASSES:
+        return [type(node).__name__, *(_encode(getattr(node, f.name)) for f in fields(node))]
+    return node
+
+
+def _decode(data: Any) -> Any:
+    """Return the node of `_encode`."""
+    if not isinstance(data, list):
+        return data
+    if data[0] == "":
+        return tuple(map(_decode, data[1:]))
+    if data[0] == "undefined":
+        return syntax.UNDEFINED
+    if data[0] == "Step":
+        return Step(_decode(data[1]), Repeat(data[2]))
+    return _CLASSES[data[0]](*map(_decode, data[1:]))

@@ -1,0 +1,177 @@
+"""Places of a sentence where a phrase, a number or the end of a text capture can be."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from uncaged_dispatcher.grammar.patterns import NumberSlot, Phrase, TextSlot
+from uncaged_dispatcher.grammar.readings import Closed
+from uncaged_dispatcher.grammar.sentences import SPACE, Sentence, SentenceError
+from uncaged_dispatcher.grammar.syntax import UNDEFINED, Spacing
+
+EntityReaders = Mapping[str, Callable[[str], object]]
+"""Readers of entities by their type: they return the value of a text, or `UNDEFINED`."""
+NO_ENTITIES: Final[EntityReaders] = {}
+ENTITY_STEPS: Final = 20
+"""Work of reading an entity, in steps."""
+MAX_STEPS: Final = 250_000
+"""Most steps of a search, about half a second of CPU."""
+
+
+class Occurrences:
+    """A sentence under search: places of parts, each computed once, and the work done so far.
+
+    A text capture of a type in ``entities`` is a text that its reader accepts.
+    ``whole_words`` asks for the boundary of a word before each part, too. Without it a phrase may
+    end a text capture inside a word, as in the original language.
+    """
+
+    __slots__ = ("entities", "places", "sentence", "steps", "values", "whole_words")
+
+    def __init__(
+        self, sentence: Sentence, *, whole_words: bool, entities: EntityReaders = NO_ENTITIES
+    ) -> None:
+        self.sentence = sentence
+        self.entities = entities
+        self.values: dict[tuple[str, str], object] = {}
+        self.whole_words = whole_words
+        self.steps = 0
+        self.places: dict[tuple[int, Spacing, Spacing], tuple[list[int], list[int]]] = {}
+
+    def work(self, steps: int = 1) -> None:
+        """Count work.
+
+        Raises:
+            SentenceError: the search took too many steps.
+        """
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise SentenceError(
+                f"the sentence has too many possible readings: gave up after {MAX_STEPS} steps;"
+                " a shorter sentence or a grammar with fewer free captures takes less"
+            )
+
+    def next(
+        self, part: Phrase | NumberSlot, place: int, lead: Spacing, spacing: Spacing
+    ) -> tuple[int, int] | None:
+        """Return start and end of a phrase or number that follows *place* directly.
+
+        Args:
+            lead: spacing between *place* and the part.
+            spacing: spacing inside the part and after it.
+        """
+        sentence = self.sentence
+        for start in sentence.starts(place, lead):
+            end = self.end(part, start, spacing)
+            if end is None:
+                continue
+            if self.whole_words and not sentence.boundary_before(start, lead):
+                return None
+            return (start, end) if sentence.boundary_after(end, spacing) else None
+        return None
+
+    def end(self, part: Phrase | NumberSlot, start: int, spacing: Spacing) -> int | None:
+        """Return the end of a part that begins at *start*."""
+        sentence = self.sentence
+        if isinstance(part, NumberSlot):
+            return sentence.number_at(start)
+        folded = sentence.folded
+        first, *rest = part.words
+        if not folded.startswith(first, start):
+            return None
+        end = start + len(first)
+        for word in rest:
+            if not sentence.boundary_after(end, spacing):
+                return None
+            for place in sentence.starts(end, spacing):
+                if folded.startswith(word, place):
+                    end = place + len(word)
+                    break
+            else:
+                return None
+        return end
+
+    def after_text(
+        self, part: Phrase | NumberSlot, opened: int, lead: Spacing, spacing: Spacing
+    ) -> Iterator[tuple[int, int]]:
+        """Yield start and end of a phrase or number at every place that can end the text capture
+        that was opened at *opened*, nearest first.
+        """
+        key = (id(part), lead, spacing)
+        if key not in self.places:
+            self.places[key] = self.all_places(part, lead, spacing)
+        starts, ends = self.places[key]
+        first = bisect_right(starts, self.sentence.solid[opened])
+        self.work(len(starts) - first)
+        return zip(starts[first:], ends[first:], strict=True)
+
+    def all_places(
+        self, part: Phrase | NumberSlot, lead: Spacing, spacing: Spacing
+    ) -> tuple[list[int], list[int]]:
+        """Return starts and ends of a part anywhere in the sentence. Of those that differ only in
+        the separators before them, the first counts.
+        """
+        sentence = self.sentence
+        starts: list[int] = []
+        ends: list[int] = []
+        last = -1
+        for start in self.candidates(part):
+            end = self.end(part, start, spacing)
+            if end is None or not sentence.boundary_after(end, spacing):
+                continue
+            if self.whole_words and not sentence.boundary_before(start, lead):
+                continue
+            if sentence.trimmed[start] != last:
+                last = sentence.trimmed[start]
+                starts.append(start)
+                ends.append(end)
+        return starts, ends
+
+    def candidates(self, part: Phrase | NumberSlot) -> Iterator[int]:
+        """Yield the places where the first word of a phrase or a whole number is."""
+        if isinstance(part, NumberSlot):
+            yield from self.sentence.number_places()
+            return
+        word = part.words[0]
+        place = self.sentence.folded.find(word)
+        while place >= 0:
+            self.work()
+            yield place
+            place = self.sentence.folded.find(word, place + 1)
+
+    def text_start(self, place: int, lead: Spacing) -> int | None:
+        """Return where a text capture after *place* begins; None if it cannot."""
+        start = place if lead is Spacing.NONE else self.sentence.solid[place]
+        if self.sentence.solid[start] >= self.sentence.size:
+            return None
+        if self.whole_words and not self.sentence.boundary_before(start, lead):
+            return None
+        return start
+
+    def divisions(self, opened: int) -> Iterator[int]:
+        """Yield the places where the open text capture can end because another begins. Without
+        whole words there are none, as in the original language.
+        """
+        if not self.whole_words:
+            return
+        sentence = self.sentence
+        for place in range(sentence.solid[opened] + 1, sentence.size):
+            self.work()
+            if sentence.text[place - 1] in SPACE and sentence.solid[place] == place:
+                yield place
+
+    def close(self, slot: TextSlot, opened: int, end: int) -> Closed | None:
+        """Return the end of a text capture; None if its text is no entity of the slot's type."""
+        reader = self.entities.get(slot.entity)
+        if reader is None:
+            return Closed(end)
+        sentence = self.sentence
+        text = sentence.text[sentence.solid[opened] : sentence.trimmed[end]]
+        key = (slot.entity, text)
+        if key not in self.values:
+            self.work(ENTITY_STEPS)
+            self.values[key] = reader(text)
+        value = self.values[key]
+        return None if value is UNDEFINED else Closed(end, value)

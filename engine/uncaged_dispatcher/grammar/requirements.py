@@ -1,0 +1,102 @@
+"""Words that a sentence must hold to be read by a rule, for an index over many grammars."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from uncaged_dispatcher.grammar.patterns import Pattern, Phrase, Reference, Rules, Step
+from uncaged_dispatcher.grammar.sentences import kinds
+from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
+
+WordSets = tuple[frozenset[str], ...]
+"""A sentence is a candidate if it holds all words of one of the sets."""
+NOTHING: WordSets = (frozenset(),)
+MAX_SETS = 16
+"""Most sets of one rule; beyond it words are dropped, which only makes more candidates."""
+DIVIDED = (Spacing.AUTO, Spacing.REQUIRED)
+"""Spacing that keeps the words of a pattern apart from their neighbours."""
+ALWAYS = (Repeat.ONCE, Repeat.SOME)
+"""Repetitions of a step that every reading has."""
+_RUNS = re.compile(r"w+|d+|o")
+
+
+def index_words(folded: str) -> list[str]:
+    """Return the units of a text without case: words, rows of digits, other characters alone."""
+    return [folded[run.start() : run.end()] for run in _RUNS.finditer(kinds(folded))]
+
+
+def required_words(rules: Rules, start: int) -> tuple[WordSets, ...]:
+    """Return the sets of required words for each pattern of the start rule."""
+    found: dict[tuple[int, bool], WordSets] = {}
+    for key in _order(rules, start):
+        found[key] = _either(_all(p, divided=key[1], found=found) for p in rules[key[0]])
+    return tuple(_all(pattern, divided=True, found=found) for pattern in rules[start])
+
+
+def _order(rules: Rules, start: int) -> Iterator[tuple[int, bool]]:
+    """Yield each rule that the start reaches after the rules in it; a rule inside itself comes
+    once, after the rest.
+    """
+    pending = [(start, True)]
+    entered = set()
+    done = set()
+    while pending:
+        key = pending[-1]
+        rule, divided = key
+        references = [
+            (step.part.rule, safe)
+            for pattern in rules[rule]
+            for step, safe in _steps(pattern, divided=divided)
+            if isinstance(step.part, Reference)
+        ]
+        if key in entered or not (missing := [k for k in references if k not in entered]):
+            pending.pop()
+            if key not in done:
+                done.add(key)
+                yield key
+        else:
+            pending += missing
+        entered.add(key)
+
+
+def _steps(pattern: Pattern, *, divided: bool) -> Iterator[tuple[Step, bool]]:
+    """Yield each step, and whether its text surely begins at the boundary of a word."""
+    own = pattern.spacing in DIVIDED
+    first = True
+    for step in pattern.steps:
+        yield step, own and (divided or not first)
+        if step.repeat in ALWAYS and not isinstance(step.part, Reference):
+            first = False
+
+
+def _all(
+    pattern: Pattern, *, divided: bool, found: Mapping[tuple[int, bool], WordSets]
+) -> WordSets:
+    """Return the sets that meet the requirements of all steps of a pattern."""
+    sets = NOTHING
+    for step, safe in _steps(pattern, divided=divided):
+        if step.repeat not in ALWAYS:
+            continue
+        match step.part:
+            case Phrase(words=words) if safe:
+                each: WordSets = (frozenset(u for word in words for u in index_words(word)),)
+            case Reference(rule=rule):
+                each = found.get((rule, safe), NOTHING)
+            case _:
+                continue
+        if len(sets) * len(each) <= MAX_SETS:
+            sets = _either((left | right,) for left in sets for right in each)
+    return sets
+
+
+def _either(choices: Iterable[WordSets]) -> WordSets:
+    """Return the sets of which one is met when one of the choices is met."""
+    sets = sorted({s for choice in choices for s in choice}, key=lambda s: (len(s), sorted(s)))
+    kept: list[frozenset[str]] = []
+    for words in sets:
+        if not any(smaller <= words for smaller in kept):
+            kept.append(words)
+    if len(kept) > MAX_SETS:
+        return (frozenset.intersection(*kept),)
+    return tuple(kept) or NOTHING
