@@ -24,6 +24,7 @@ from ..project.runner_config import RunnerConfig
 from ..task import Progress, Task
 from .baseline import Baseline, measure
 from .host import Host
+from .library_bytecode import keep_bytecode, kept_bytecode
 from .result_cache import CachedHost, tree_digest
 from .results import Collected
 from .working_copies import WorkingCopies
@@ -72,11 +73,13 @@ def project_of(task: Task) -> Project:
 
 class Harness:
     """Test harness. Its ``with`` block owns the copies and processes, which are removed
-    afterwards.
+    afterwards. fill_bytecode: these runs collect the libraries' bytecode, unless an answer before
+    did.
     """
 
-    def __init__(self, task: Task, progress: Progress) -> None:
+    def __init__(self, task: Task, progress: Progress, *, fill_bytecode: bool = False) -> None:
         self.task = task
+        self._fill_bytecode = fill_bytecode
         self.progress = progress
         self.project = project_of(task)
         self.sources = self._own_sources()
@@ -169,6 +172,11 @@ class Harness:
                 host.collect(COLLECT_S)
         return self.hosts
 
+    def keep_bytecode(self) -> None:
+        """Keep the bytecode that the runs have collected for the thread's later answers."""
+        if (filled := self.host.working_copy.bytecode) is not None:
+            keep_bytecode(filled, self.task.scratch)
+
     def source(self, path: str) -> SourceFile | None:
         """Return the file *path* of the worktree; None if it may not be changed or is no readable
         Python.
@@ -250,6 +258,7 @@ class Harness:
             for path in libraries.paths
             if not any(path.is_relative_to(origin) for origin in origins)
         ]
+        bytecode = kept_bytecode(self.task.scratch)
         config = RunnerConfig(
             interpreter=project.interpreter,
             command=project.command,
@@ -267,8 +276,10 @@ class Harness:
             environment=environment,
             variables=libraries.variables,
             plugins=plugins,
+            bytecode=bytecode,
         )
-        self.hosts = [Host(self._copies.open(0), config)]
+        fill = self._fill_bytecode and bytecode is None
+        self.hosts = [Host(self._copies.open(0, fill_bytecode=fill), config)]
 
     def _close_hosts(self) -> None:
         for host in self.hosts:

@@ -25,9 +25,11 @@ from .working_copies import WorkingCopy
 
 SERVER = Path(__file__).parents[1] / "server"
 LOAD = """
-import importlib.util as u, sys
+import importlib.util as u, json, sys
 s = u.spec_from_file_location("_uncaged_repair", sys.argv[1] + "/__init__.py", submodule_search_locations=[sys.argv[1]])
 m = u.module_from_spec(s); sys.modules[s.name] = m; s.loader.exec_module(m)
+from _uncaged_repair.bytecode import install
+install(json.loads(sys.argv[2]))
 sys.argv[1:] = []
 from _uncaged_repair.boot import main
 main()
@@ -145,10 +147,10 @@ class Host:
         directory = working_copy.repository / config.inside
         executable = config.interpreter.executable
         self._process = working_copy.start(
-            [str(executable), "-c", LOAD, str(SERVER)],
+            [str(executable), "-c", LOAD, str(SERVER), json.dumps(self._bytecode())],
             directory=directory,
             environment=config.variables_for_tests(),
-            read=(SERVER, *config.read),
+            read=(SERVER, *config.read, *([config.bytecode] if config.bytecode else [])),
         )
         self._rest = b""
         settings: dict[str, object] = {
@@ -184,6 +186,19 @@ class Host:
             cast("str", ready.get("runner", self.runner)),  # type: ignore[assignment]
             str(ready.get("version", "")),
         )
+
+    def _bytecode(self) -> dict[str, object] | None:
+        """Return the settings of the bytecode directory; None for none."""
+        working_copy = self.working_copy
+        path = self.config.bytecode or working_copy.bytecode
+        if path is None:
+            return None
+        return {
+            "path": str(path),
+            "fill": path == working_copy.bytecode,
+            "libraries": [str(place) for place in (SERVER, *self.config.read)],
+            "excluded": [str(working_copy.repository.parent)],
+        }
 
     def _command(self, request: RunRequest) -> dict[str, object]:
         repository = self.working_copy.repository

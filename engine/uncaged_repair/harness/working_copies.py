@@ -32,7 +32,7 @@ LARGE_BYTES = 256 << 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingCopy:
     """Copy with a home and a temporary directory of its own. pristine: the same files, read-only
-    and shared by all copies.
+    and shared by all copies. bytecode: directory that tests fill with the libraries' bytecode.
     """
 
     repository: Path
@@ -41,6 +41,7 @@ class WorkingCopy:
     pristine: Path
     user: ScratchUser
     mechanism: Mechanism
+    bytecode: Path | None = None
 
     def start(
         self,
@@ -53,7 +54,12 @@ class WorkingCopy:
         """Start a program in the sandbox. It may write to this copy alone and has no network."""
         bounds = ScriptBounds(
             read=(self.pristine, *read),
-            write=(self.repository, self.home, self.temporary),
+            write=(
+                self.repository,
+                self.home,
+                self.temporary,
+                *([self.bytecode] if self.bytecode else []),
+            ),
             memory_bytes=MEMORY_BYTES,
             processes=PROCESSES,
         )
@@ -105,7 +111,7 @@ class WorkingCopies:
         if problem is not None and (kind is None or issubclass(kind, UncagedError)):
             raise EnvironmentLacks(problem, remedy="make room")
 
-    def open(self, number: int) -> WorkingCopy:
+    def open(self, number: int, *, fill_bytecode: bool = False) -> WorkingCopy:
         """Make the copy *number*."""
         base = self._place / f"copy-{number}"
         _make_private(self._user, base)
@@ -116,7 +122,10 @@ class WorkingCopies:
             pristine=self.pristine,
             user=self._user,
             mechanism=self._mechanism,
+            bytecode=base / "bytecode" if fill_bytecode else None,
         )
+        if working_copy.bytecode is not None:
+            _make_private(self._user, working_copy.bytecode)
         working_copy.renew()
         return working_copy
 

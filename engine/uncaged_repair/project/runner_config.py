@@ -20,7 +20,8 @@ class RunnerConfig:
 
     inside: the working directory, relative to the top. origins: directories that installations may
     name instead of the copy. read: further paths that the tests may read. environment: the
-    caller's; variables: what the interpreter needs besides.
+    caller's; variables: what the interpreter needs besides. bytecode: a directory with that of the
+    libraries.
     """
 
     interpreter: ProjectInterpreter
@@ -32,6 +33,7 @@ class RunnerConfig:
     environment: Mapping[str, str]
     variables: Mapping[str, str]
     plugins: bool
+    bytecode: Path | None = None
 
     def variables_for_tests(self) -> dict[str, str]:
         """Return the environment of the tests, without home and temporary directory."""

@@ -56,7 +56,7 @@ def plan(task: Task, progress: Progress) -> str:
         return _aborted(
             f"there is no Python file in {task.worktree.name}, and the built-in repair repairs Python alone. {OTHER_AGENT}"
         )
-    with Harness(task, progress) as harness:
+    with Harness(task, progress, fill_bytecode=True) as harness:
         collected = harness.collect()
         where = f"{harness.project.label}, {harness.runner}"
         if collected.errors or not collected.tests:
@@ -75,6 +75,7 @@ def plan(task: Task, progress: Progress) -> str:
             if task.reply != CHOICES[0]:
                 return _aborted(f"{_unrelated(baseline)}. {NEXT_STEP}")
             relations = [Relation(kind="confirmed") for _ in groups]
+        harness.keep_bytecode()
         return _planned(harness, baseline, where, list(zip(groups, relations, strict=True)))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from unittest import SkipTest
 
 from .absent_plugins import OWN, AbsentPlugins
+from .bytecode import keep_rewritten_modules
 from .wire import Message
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def with_pytest(
     plugin, absent = CollectionPlugin(after_collection, errors), AbsentPlugins()
     pytest.hookimpl(tryfirst=True)(Protocol.pytest_runtest_protocol)
     pytest.hookimpl(tryfirst=True, hookwrapper=True)(AbsentPlugins.pytest_load_initial_conftests)
+    keep_rewritten_modules()
     own, output = sys.stderr, io.StringIO()
     sys.stderr = output
     try:

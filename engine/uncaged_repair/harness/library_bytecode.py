@@ -1,0 +1,73 @@
+"""Bytecode of the libraries, from the planner's test runs for those of the coder and the reviewer.
+
+Code of the repository may have written it: it is read in the sandbox alone, in the same thread, and
+no run of a candidate can write it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from pathlib import Path
+
+NAME = "repair-bytecode"
+ENTRY = re.compile(r"[0-9a-f]{32}")
+MAX_ENTRIES = 10_000
+MAX_BYTES = 64 << 20
+
+
+def kept_bytecode(scratch: Path) -> Path | None:
+    """Return the directory that an earlier answer of the thread has kept in *scratch*; None if
+    there is none.
+    """
+    path = scratch / NAME
+    return path if path.is_dir() else None
+
+
+def keep_bytecode(filled: Path, scratch: Path) -> None:
+    """Copy the entries of *filled*, to which tests may still write, into *scratch*. Only regular
+    files are copied; if there are too many or none, nothing is kept.
+    """
+    drop_bytecode(scratch)
+    new = scratch / f"{NAME}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(mode=0o755)
+    new.chmod(0o755)
+    directory = os.open(filled, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = [name for name in os.listdir(directory) if ENTRY.fullmatch(name)]  # noqa: PTH208
+        complete = 0 < len(names) <= MAX_ENTRIES and _copy(directory, names, new)
+    finally:
+        os.close(directory)
+    if complete:
+        new.rename(scratch / NAME)
+    else:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def drop_bytecode(scratch: Path) -> None:
+    """Remove what was kept in *scratch*."""
+    shutil.rmtree(scratch / NAME, ignore_errors=True)
+
+
+def _copy(directory: int, names: list[str], target: Path) -> bool:
+    """Copy the files *names*; return False if they are too large together."""
+    left = MAX_BYTES
+    for name in names:
+        try:
+            # a link is not followed, and a pipe is not waited for
+            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+        except OSError:
+            continue
+        with open(handle, "rb") as file:  # noqa: PTH123 - it is open
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                continue
+            data = file.read(left + 1)
+        left -= len(data)
+        if left < 0:
+            return False
+        (target / name).write_bytes(data)
+        (target / name).chmod(0o644)
+    return True
