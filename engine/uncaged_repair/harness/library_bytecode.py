@@ -28,22 +28,19 @@ def kept_bytecode(scratch: Path) -> Path | None:
 
 def keep_bytecode(filled: Path, scratch: Path) -> None:
     """Copy the entries of *filled*, to which tests may still write, into *scratch*. Only regular
-    files are copied; if there are too many or none, nothing is kept.
+    files are copied; if there are none, too many, or one cannot be copied, nothing is kept.
     """
     drop_bytecode(scratch)
     new = scratch / f"{NAME}.new"
     shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(mode=0o755)
-    new.chmod(0o755)
-    directory = os.open(filled, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        names = [name for name in os.listdir(directory) if ENTRY.fullmatch(name)]  # noqa: PTH208
-        complete = 0 < len(names) <= MAX_ENTRIES and _copy(directory, names, new)
+        new.mkdir()
+        new.chmod(0o755)
+        if _copy(filled, new):
+            new.rename(scratch / NAME)
+    except OSError:  # the answer needs no bytecode
+        return
     finally:
-        os.close(directory)
-    if complete:
-        new.rename(scratch / NAME)
-    else:
         shutil.rmtree(new, ignore_errors=True)
 
 
@@ -52,22 +49,34 @@ def drop_bytecode(scratch: Path) -> None:
     shutil.rmtree(scratch / NAME, ignore_errors=True)
 
 
-def _copy(directory: int, names: list[str], target: Path) -> bool:
-    """Copy the files *names*; return False if they are too large together."""
-    left = MAX_BYTES
-    for name in names:
-        try:
-            # a link is not followed, and a pipe is not waited for
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
-        except OSError:
-            continue
-        with open(handle, "rb") as file:  # noqa: PTH123 - it is open
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                continue
-            data = file.read(left + 1)
-        left -= len(data)
-        if left < 0:
-            return False
-        (target / name).write_bytes(data)
-        (target / name).chmod(0o644)
-    return True
+def _copy(source: Path, target: Path) -> bool:
+    """Copy the entries; return False if there are too many, too large ones, or none."""
+    directory = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = [name for name in os.listdir(directory) if ENTRY.fullmatch(name)]  # noqa: PTH208
+        left = MAX_BYTES if len(names) <= MAX_ENTRIES else 0
+        for name in names:
+            data = _content(directory, name, left + 1)
+            left -= len(data)
+            if left < 0:
+                return False
+            if data:
+                (target / name).write_bytes(data)
+                (target / name).chmod(0o644)
+    finally:
+        os.close(directory)
+    return any(target.iterdir())
+
+
+def _content(directory: int, name: str, limit: int) -> bytes:
+    """Return the beginning of a regular file; of anything else, nothing."""
+    try:
+        # a link is not followed, and a pipe is not waited for
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except OSError:
+        return b""
+    try:
+        regular = stat.S_ISREG(os.fstat(handle).st_mode)
+        return os.read(handle, limit) if regular else b""
+    finally:
+        os.close(handle)

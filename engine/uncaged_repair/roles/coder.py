@@ -15,6 +15,7 @@ from uncaged_engine.services.git import Git
 
 from ..harness.baseline import Baseline
 from ..harness.harness import Harness
+from ..harness.library_bytecode import drop_bytecode
 from ..localise.queue import queue_of
 from ..localise.ranking import groups_of, suspicion_of
 from ..task import Progress, Task
@@ -241,6 +242,7 @@ class Coder:
         """Return the answer of a search that found too little. A last edit that repaired only a
         part is reverted.
         """
+        drop_bytecode(self._task.scratch)  # no test runs after this
         while self._edits and not self._edits[-1].complete:
             edit = self._edits.pop()
             _write(edit.path, edit.before)

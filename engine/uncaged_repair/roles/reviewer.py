@@ -10,6 +10,7 @@ from uncaged_engine.services.git import Git
 
 from ..harness.baseline import run_suite
 from ..harness.harness import Harness
+from ..harness.library_bytecode import drop_bytecode
 from ..harness.results import GREEN, RED
 from ..task import Progress, Task
 from ..validation.change_checks import FileChange, check_change, failure_issues
@@ -68,6 +69,8 @@ def review(task: Task, progress: Progress) -> str:
             *(f"Remark: {remark}" for remark in (*report.remarks, *doubts(task))),
             *(f"Blocking: {issue}" for issue in issues),
         ]
+    if not issues:
+        drop_bytecode(task.scratch)  # no test runs after this
     return answer(lines, {"status": "rejected" if issues else "approved", "issues": issues})
 
 
