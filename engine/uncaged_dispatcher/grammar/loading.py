@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
-from uncaged_dispatcher.grammar.problems import Problem
-from uncaged_dispatcher.grammar.syntax import LinkedRules
+from uncaged_dispatcher.grammar.checks import errors_of, reachable, unused, warnings_of
+from uncaged_dispatcher.grammar.cycles import loops, without_value
+from uncaged_dispatcher.grammar.files import read_files
+from uncaged_dispatcher.grammar.limits import MAX_PROBLEMS
+from uncaged_dispatcher.grammar.linking import linked_alternatives
+from uncaged_dispatcher.grammar.problems import GrammarError, Problem
+from uncaged_dispatcher.grammar.scopes import Names
+from uncaged_dispatcher.grammar.syntax import Capture, LinkedRule, LinkedRules, RuleCapture
+from uncaged_dispatcher.grammar.walking import all_alternatives, all_parts, captures
+
+START = "Start"
 
 
 @dataclass(frozen=True)
@@ -36,4 +46,85 @@ def load_rules(
     Raises:
         GrammarError: the grammar has errors; all that were found are in ``problems``.
     """
-    raise NotImplementedError
+    read = read_files(text, name, files or {}, value_expressions=value_expressions)
+    names = Names(read)
+    main = next(iter(names.scopes.values()))
+    start = main.own.get(START)
+    if start is None:
+        _refuse([*names.problems, Problem.at(main.source, 0, f"there is no rule <{START}>")])
+    rules = [
+        LinkedRule(
+            definition.name,
+            tuple(linked_alternatives(definition)),
+            definition.scope.targets,
+            definition.scope.source,
+        )
+        for definition in names.definitions
+    ]
+    problems = list(names.problems)
+    for definition in names.definitions:
+        problems.extend(errors_of(definition))
+    problems.extend(_loop_errors(rules, start))
+    problems.extend(_value_errors(rules, start, start_value_required=start_value_required))
+    if problems:
+        _refuse(problems)
+    warnings = [problem for found in names.definitions for problem in warnings_of(found)]
+    warnings.extend(unused(names, start))
+    return Loaded(_reached(rules, reachable(names, [start]), start), tuple(warnings))
+
+
+def _refuse(problems: Sequence[Problem]) -> NoReturn:
+    """Raise all problems, up to the limit."""
+    listed = list(problems[:MAX_PROBLEMS])
+    if len(problems) > MAX_PROBLEMS:
+        last = listed[-1]
+        more = f"and {len(problems) - MAX_PROBLEMS + 1} more errors"
+        listed[-1] = replace(last, message=f"{last.message}; {more}")
+    raise GrammarError(listed)
+
+
+def _loop_errors(rules: Sequence[LinkedRule], start: int) -> Iterator[Problem]:
+    for place, at, name in loops(rules, start):
+        rule = rules[place]
+        message = f"in <{rule.name}>: <{name}> comes back here before any text is read, without end"
+        yield Problem.at(rule.source, at, message)
+
+
+def _value_errors(
+    rules: Sequence[LinkedRule], start: int, *, start_value_required: bool
+) -> Iterator[Problem]:
+    """Yield an error where a value is needed and a rule has an alternative without one."""
+    valueless = without_value(rules)
+    if start_value_required and ("rule", start) in valueless:
+        source = rules[start].source
+        yield Problem.at(
+            source, 0, f"<{START}> has an alternative without a value: write one behind '->'"
+        )
+    for rule in rules:
+        for alternative in all_alternatives(rule.alternatives):
+            for part in captures(alternative):
+                if (
+                    isinstance(part, RuleCapture)
+                    and ("rule", rule.targets.get(part.rule)) in valueless
+                ):
+                    message = f"in <{rule.name}>: <{part.rule}> has no value for '{part.variable}'"
+                    yield Problem.at(rule.source, part.rule_at, message)
+
+
+def _reached(rules: Sequence[LinkedRule], reached: set[int], start: int) -> LinkedRules:
+    """Return the rules that the start reaches, with the places that they have among themselves."""
+    places = {old: new for new, old in enumerate(sorted(reached))}
+    targets: dict[int, dict[str, int]] = {}
+    kept: list[LinkedRule] = []
+    entities: set[str] = set()
+    for old in places:
+        rule = rules[old]
+        if id(rule.targets) not in targets:
+            targets[id(rule.targets)] = {
+                name: places[place] for name, place in rule.targets.items() if place in places
+            }
+        kept.append(replace(rule, targets=targets[id(rule.targets)]))
+        for part in all_parts(rule.alternatives):
+            if isinstance(part, Capture) and not part.free and not part.number:
+                entities.add(part.type)
+    return LinkedRules(tuple(kept), places[start], frozenset(entities))

@@ -1,18 +1,76 @@
-"""Values of readings: evaluation of value expressions, with strict types and no coercion."""
+"""Values of readings: evaluation of value expressions, with strict types and no coercion.
+
+An optional capture that was not taken is absent: the result of an operator or a method is absent,
+then, and a condition false; it is no error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TypeVar, assert_never
 
-from uncaged_dispatcher.grammar.syntax import Expression
+from uncaged_dispatcher.grammar.limits import MAX_TEXT, MAX_VALUE_DEPTH, MAX_VALUE_ITEMS
+from uncaged_dispatcher.grammar.methods import METHODS, Method, MethodError, same, scalar_text
+from uncaged_dispatcher.grammar.numbers import calculate, is_number
+from uncaged_dispatcher.grammar.syntax import (
+    UNDEFINED,
+    ArrayValue,
+    Binary,
+    Constant,
+    Element,
+    Expression,
+    Member,
+    MethodCall,
+    ObjectValue,
+    PartValue,
+    Property,
+    Spread,
+    Template,
+    Ternary,
+    Unary,
+    Undefined,
+    Variable,
+)
+
+Ordered = TypeVar("Ordered", str, float)
+COMPARISONS = frozenset({"<", ">", "<=", ">="})
+KINDS = {
+    "string": "a text",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+    "undefined": "nothing",
+}
+"""Kinds of values, as messages name them."""
 
 
 class EvaluationError(Exception):
-    """An operand of a type that its operator does not take; ``at`` is the place in the file."""
+    """An operand of a kind that its operator does not take; ``at`` is the place in the file."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
         self.at = at
+
+
+def kind_of(value: object) -> str:
+    """Return the kind of a value: one of `KINDS`."""
+    match value:
+        case str():
+            return "string"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case None:
+            return "null"
+        case Undefined():
+            return "undefined"
+        case list():
+            return "array"
+        case _:
+            return "object"
 
 
 def evaluate(
@@ -28,8 +86,238 @@ def evaluate(
             numbers `int` where they are whole and `float` otherwise.
         parts: the value of the alternative's part at an index, for `PartValue`.
     Returns:
-        A value of JSON's types, or `UNDEFINED`. A property without a value is left out.
+        A value of JSON's types, or `UNDEFINED`. A property without a value is left out, and in a
+        list it is None.
     Raises:
-        EvaluationError: an operator, a method or a spread got a value of another type.
+        EvaluationError: an operator, a method or a spread got a value of another kind, or the
+            value is too large.
     """
-    raise NotImplementedError
+    value = _Evaluation(variables, parts or {}).value(expression)
+    if isinstance(value, dict | list) and not isinstance(expression, Variable | PartValue):
+        _refuse_large(value, expression.at)
+    return value
+
+
+def _refuse_large(value: object, at: int) -> None:
+    """Refuse a value that has too many items or levels when it is written out."""
+    level, items = [value], 0
+    for _ in range(MAX_VALUE_DEPTH):
+        inner: list[object] = []
+        for container in level:
+            if isinstance(container, dict | list):
+                inner.extend(container.values() if isinstance(container, dict) else container)
+        items += len(inner)
+        if not inner:
+            return
+        if items > MAX_VALUE_ITEMS:
+            raise EvaluationError(at, f"the value has more than {MAX_VALUE_ITEMS:,} items")
+        level = inner
+    raise EvaluationError(at, f"the value is more than {MAX_VALUE_DEPTH} levels deep")
+
+
+class _Evaluation:
+    """One evaluation; its recursion is as deep as the expression, which the parser limits."""
+
+    def __init__(self, variables: Mapping[str, object], parts: Mapping[int, object]) -> None:
+        self._variables = variables
+        self._parts = parts
+
+    def value(self, expression: Expression) -> object:
+        match expression:
+            case Constant(value):
+                return value
+            case Variable(name):
+                return self._variables.get(name, UNDEFINED)
+            case PartValue(index):
+                return self._parts.get(index, UNDEFINED)
+            case ObjectValue():
+                return dict(self._properties(expression))
+            case ArrayValue(items):
+                values = self._items(items)
+                return [None if value is UNDEFINED else value for value in values]
+            case Template():
+                return self._template(expression)
+            case Unary():
+                return self._unary(expression)
+            case Binary():
+                return self._binary(expression)
+            case Ternary(condition, then, otherwise):
+                return self.value(then if self._truth(condition) else otherwise)
+            case Member() | Element() | MethodCall():
+                return self._postfix(expression)
+            case _:
+                assert_never(expression)
+
+    def _properties(self, expression: ObjectValue) -> Iterator[tuple[str, object]]:
+        for entry in expression.entries:
+            value = self.value(entry.value)
+            if isinstance(entry, Property):
+                if value is not UNDEFINED:
+                    yield entry.name, value
+            elif isinstance(value, dict):
+                yield from value.items()
+            elif value is not UNDEFINED and value is not None:
+                raise EvaluationError(entry.at, f"{_a(value)} cannot be spread in an object")
+
+    def _items(self, items: tuple[Expression | Spread, ...]) -> list[object]:
+        values: list[object] = []
+        for item in items:
+            if not isinstance(item, Spread):
+                values.append(self.value(item))
+                continue
+            value = self.value(item.value)
+            if not isinstance(value, list | Undefined):
+                raise EvaluationError(item.at, f"{_a(value)} cannot be spread in a list")
+            values.extend(value if isinstance(value, list) else ())
+            if len(values) > MAX_VALUE_ITEMS:
+                raise EvaluationError(item.at, f"a list has at most {MAX_VALUE_ITEMS:,} items")
+        return values
+
+    def _template(self, expression: Template) -> str:
+        pieces = [expression.texts[0]]
+        for inner, text in zip(expression.values, expression.texts[1:], strict=True):
+            value = self.value(inner)
+            try:
+                pieces += ("" if value is UNDEFINED else scalar_text(value), text)
+            except MethodError as error:
+                raise EvaluationError(inner.at, str(error)) from None
+        return _limited("".join(pieces), expression.at)
+
+    def _unary(self, expression: Unary) -> object:
+        operand = expression.operand
+        match expression.operator:
+            case "!":
+                return not self._truth(operand)
+            case "typeof":
+                kind = kind_of(self.value(operand))
+                return "object" if kind in ("null", "array") else kind
+            case _:
+                value = self.value(operand)
+                if value is UNDEFINED:
+                    return UNDEFINED
+                if not is_number(value):
+                    raise EvaluationError(operand.at, f"'-' takes a number, not {_a(value)}")
+                return -value
+
+    def _truth(self, expression: Expression) -> bool:
+        """Return a condition: true or false; what is absent is false."""
+        value = self.value(expression)
+        if not isinstance(value, bool | Undefined):
+            raise EvaluationError(expression.at, f"a condition is true or false, not {_a(value)}")
+        return value is True
+
+    def _binary(self, expression: Binary) -> object:
+        operator, left, right = expression.operator, expression.left, expression.right
+        match operator:
+            case "&&":
+                return self._truth(left) and self._truth(right)
+            case "||":
+                return self._truth(left) or self._truth(right)
+            case "??":
+                value = self.value(left)
+                return self.value(right) if value is None or value is UNDEFINED else value
+            case "===":
+                return same(self.value(left), self.value(right))
+            case "!==":
+                return not same(self.value(left), self.value(right))
+            case _:
+                return _combined(operator, self.value(left), self.value(right), expression.at)
+
+    def _postfix(self, expression: Member | Element | MethodCall) -> object:
+        target = self.value(expression.object)
+        if target is UNDEFINED or (target is None and expression.optional):
+            return UNDEFINED
+        match expression:
+            case Member(_, name):
+                return _member(target, name, expression.at)
+            case Element(_, index):
+                return _element(target, self.value(index), expression.at)
+            case MethodCall(_, name, arguments):
+                method = METHODS.get(kind_of(target), {}).get(name)
+                if method is None:
+                    raise EvaluationError(expression.at, f"{_a(target)} has no method '{name}'")
+                return _called(method, name, target, self._items(arguments), expression.at)
+
+
+def _combined(operator: str, left: object, right: object, at: int) -> object:
+    """Return the result of an arithmetic or an ordering operator."""
+    if left is UNDEFINED or right is UNDEFINED:
+        return UNDEFINED
+    if (
+        isinstance(left, str)
+        and isinstance(right, str)
+        and (operator in COMPARISONS or operator == "+")
+    ):
+        return _ordered(operator, left, right) if operator != "+" else _limited(left + right, at)
+    if is_number(left) and is_number(right):
+        if operator in COMPARISONS:
+            return _ordered(operator, left, right)
+        return calculate(operator, left, right)
+    takes = "two numbers or two texts" if operator in {*COMPARISONS, "+"} else "two numbers"
+    raise EvaluationError(at, f"'{operator}' takes {takes}, not {_a(left)} and {_a(right)}")
+
+
+def _ordered(operator: str, left: Ordered, right: Ordered) -> bool:
+    match operator:
+        case "<":
+            return left < right
+        case ">":
+            return left > right
+        case "<=":
+            return left <= right
+        case _:
+            return left >= right
+
+
+def _limited(text: str, at: int) -> str:
+    if len(text) > MAX_TEXT:
+        raise EvaluationError(at, f"the text has more than {MAX_TEXT:,} characters")
+    return text
+
+
+def _member(target: object, name: str, at: int) -> object:
+    if isinstance(target, dict):
+        return target.get(name, UNDEFINED)
+    if isinstance(target, str | list) and name == "length":
+        return len(target)
+    raise EvaluationError(at, f"{_a(target)} has no property '{name}'")
+
+
+def _element(target: object, index: object, at: int) -> object:
+    if index is UNDEFINED:
+        return UNDEFINED
+    if isinstance(target, dict) and isinstance(index, str):
+        return target.get(index, UNDEFINED)
+    if isinstance(target, str | list) and is_number(index):
+        known = isinstance(index, int) and 0 <= index < len(target)
+        return target[int(index)] if known else UNDEFINED
+    raise EvaluationError(at, f"{_a(target)} has no element at {_a(index)}")
+
+
+def _called(method: Method, name: str, target: object, arguments: list[object], at: int) -> object:
+    if UNDEFINED in arguments:
+        return UNDEFINED
+    problem = wrong_arguments(method, name, [kind_of(argument) for argument in arguments])
+    if problem:
+        raise EvaluationError(at, problem)
+    try:
+        return method.call(target, *arguments)
+    except MethodError as error:
+        raise EvaluationError(at, f"{name}: {error}") from None
+
+
+def wrong_arguments(method: Method, name: str, kinds: list[str]) -> str:
+    """Return why arguments of these kinds do not fit a method, or nothing."""
+    most = len(method.arguments)
+    if len(kinds) < method.needed or (len(kinds) > most and not method.more):
+        count = str(most) if method.needed == most else f"{method.needed} to {most}"
+        return f"{name} takes {count} arguments, not {len(kinds)}"
+    for place, kind in enumerate(kinds):
+        wanted = method.arguments[min(place, most - 1)]
+        if wanted and kind and kind != wanted:
+            return f"{name} takes {KINDS[wanted]} as its argument {place + 1}, not {KINDS[kind]}"
+    return ""
+
+
+def _a(value: object) -> str:
+    return KINDS[kind_of(value)]

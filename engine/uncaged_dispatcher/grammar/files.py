@@ -1,0 +1,63 @@
+"""Files of a grammar: the main one and those that imports name, parsed once each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from posixpath import dirname, join, normpath
+
+from uncaged_dispatcher.grammar.limits import MAX_CHARACTERS, MAX_FILES
+from uncaged_dispatcher.grammar.parsing import parse_file
+from uncaged_dispatcher.grammar.problems import GrammarError, Problem
+from uncaged_dispatcher.grammar.syntax import File, ImportStatement, SourceText
+
+
+def imports_types(statement: ImportStatement) -> bool:
+    """Return whether an import is of a schema's types: its file is no grammar."""
+    return statement.source is not None and not statement.source.endswith(".agr")
+
+
+def target_of(importer: str, statement: ImportStatement) -> str:
+    """Return the path of the file that an import of the file *importer* names."""
+    return normpath(join(dirname(importer), statement.source or ""))
+
+
+def read_files(
+    text: str, name: str, files: Mapping[str, str], *, value_expressions: bool
+) -> dict[str, File]:
+    """Return the parsed files by their paths, the main one first.
+
+    Raises:
+        GrammarError: a file has an error of syntax, is missing, or there is too much text.
+    """
+    texts = {normpath(path): content for path, content in files.items()} | {normpath(name): text}
+    found: dict[str, File] = {}
+    problems: list[Problem] = []
+    waiting = [normpath(name)]
+    size = 0
+    while waiting:
+        path = waiting.pop(0)
+        if path in found:
+            continue
+        source = SourceText(name if path == normpath(name) else path, texts[path])
+        size += len(source.text)
+        if size > MAX_CHARACTERS or len(found) >= MAX_FILES:
+            limits = f"at most {MAX_FILES:,} files with {MAX_CHARACTERS:,} characters together"
+            raise GrammarError([*problems, Problem.at(source, 0, f"a grammar has {limits}")])
+        try:
+            file = parse_file(source, value_expressions=value_expressions)
+        except GrammarError as error:
+            problems.extend(error.problems)
+            file = File(source, (), ())
+        found[path] = file
+        for statement in file.imports:
+            if statement.source is None or imports_types(statement):
+                continue
+            target = target_of(path, statement)
+            if target in texts:
+                waiting.append(target)
+            else:
+                message = f"there is no file {statement.source!r} to import from"
+                problems.append(Problem.at(source, statement.at, message))
+    if problems:
+        raise GrammarError(problems)
+    return found
