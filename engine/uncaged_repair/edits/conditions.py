@@ -8,29 +8,55 @@ import ast
 from collections.abc import Iterator
 
 from .edit import Nature, SourceEdit
-from .edit_site import EditSite
+from .edit_site import SYMBOLS, EditSite
 from .facts import NUMBERS, SEQUENCES
 from .scopes import conditions_of
+
+LOOSE = ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda
+MAX_FURTHER = 24
+MAX_LENGTH = 60
+INNER = 0.5
+MAX_INNER = 8
+"""Most conditions that a chain inside a condition is joined with; they are less likely."""
 
 
 def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """Yield `C or D`, `D or C`, `C and D`, `D and C` for the condition C, with D from the variables
     in scope and the function's conditions.
     """
+    nature: Nature = "hide" if _leads_to_raise(node) else "change"
     for condition in conditions_of(node):
-        text = (
-            f"({site.segment(condition)})"
-            if isinstance(condition, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda)
-            else site.segment(condition)
-        )
-        for rank, (extra, first) in enumerate(_further_conditions(site, condition)):
-            likely = first / (1 + 0.06 * rank)
-            either, both = (text, extra), (text, _conjunct(extra))
-            if _protects(extra, condition):
-                either, both = either[::-1], both[::-1]
-            yield site.edit(condition, " or ".join(either), "condition extended", likely)
-            nature: Nature = "hide" if _leads_to_raise(node) else "change"
-            yield site.edit(condition, " and ".join(both), "condition narrowed", likely, nature)
+        for extra, likely in _further_conditions(site, condition):
+            text = _joined(site, condition, ast.Or, extra)
+            yield site.edit(condition, text, "condition extended", likely)
+            text = _joined(site, condition, ast.And, extra)
+            yield site.edit(condition, text, "condition narrowed", likely, nature)
+        for part in _chains_within(condition):
+            for extra, likely in _further_conditions(site, part)[:MAX_INNER]:
+                text = _joined(site, part, type(part.op), extra)
+                if isinstance(part.op, ast.Or):
+                    yield site.edit(part, text, "condition extended", INNER * likely)
+                else:
+                    yield site.edit(part, text, "condition narrowed", INNER * likely, nature)
+
+
+def _chains_within(condition: ast.expr) -> Iterator[ast.BoolOp]:
+    """Yield the chains of `and` or `or` that are parts of *condition*."""
+    for node in ast.walk(condition):
+        if isinstance(node, ast.BoolOp) and node is not condition:
+            yield node
+
+
+def _joined(site: EditSite, condition: ast.expr, operator: type[ast.boolop], extra: str) -> str:
+    """Return *condition* with the condition *extra* after it, or before it if that protects it. A
+    chain of the same operator gets no parentheses.
+    """
+    text = site.segment(condition)
+    if isinstance(condition, LOOSE) and not isinstance(getattr(condition, "op", None), operator):
+        text = f"({text})"
+    added = _conjunct(extra) if operator is ast.And else extra
+    parts = (added, text) if _protects(extra, condition) else (text, added)
+    return f" {SYMBOLS[operator]} ".join(parts)
 
 
 def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -66,8 +92,8 @@ def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, float]]:
-    """Return conditions to add, likeliest first, each with a weight. An error about None makes
-    tests for None likely.
+    """Return conditions to add, likeliest first, each with a weight; none that is part of the chain
+    *condition*. An error about None makes tests for None likely.
     """
     missing = any("NoneType" in message for _, message in site.facts.errors)
     inside = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
@@ -90,16 +116,20 @@ def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, 
     if site.function is not None:
         for used in site.scope.conditions:
             parts = used.values if isinstance(used, ast.BoolOp) else [used]
+            texts = [site.segment(part) for part in parts]
             found += [
-                (site.segment(part), 0.4)
-                for part in parts
-                if part is not condition and len(site.segment(part)) <= 60
+                (f"({text})" if isinstance(part, LOOSE) else text, 0.4)
+                for part, text in zip(parts, texts, strict=True)
+                if len(text) <= MAX_LENGTH
             ]
+    operands = condition.values if isinstance(condition, ast.BoolOp) else []
+    known = {site.segment(part) for part in (condition, *operands)}
     best: dict[str, float] = {}
     for text, weight in found:
-        if text != site.segment(condition):
+        if text not in known:
             best[text] = max(weight, best.get(text, 0.0))
-    return sorted(best.items(), key=lambda item: -item[1])[:24]
+    ordered = sorted(best.items(), key=lambda item: -item[1])[:MAX_FURTHER]
+    return [(text, weight / (1 + 0.06 * rank)) for rank, (text, weight) in enumerate(ordered)]
 
 
 def _leads_to_raise(node: ast.AST) -> bool:

@@ -117,6 +117,18 @@ LINES = {
         "if b is None or b.next is None:",
         ValueFacts(errors=(("AttributeError", "'NoneType' object"),)),
     ),
+    "chain extended": ("if a and b:", "if a and b and c:", ValueFacts()),
+    "inner chain narrowed": ("if (a and b) or d:", "if (a and b and c) or d:", held(c="bool")),
+    "inner chain extended": (
+        "if a and (b or d):",
+        "if a and (b or d or c is None):",
+        held(c="NoneType|str"),
+    ),
+    "chain protected": (
+        "if a and b.next:",
+        "if b is not None and a and b.next:",
+        ValueFacts(errors=(("AttributeError", "'NoneType' object"),)),
+    ),
     "emptiness": ("if b < 0:", "if b < 0 or not c:", held(b="int", c="list")),
     "exception raised": ("raise KeyError(b)", "raise ValueError(b)", ValueFacts()),
     "return added": ("f(b)", "return f(b)", ValueFacts()),
