@@ -1,9 +1,11 @@
 """Options and settings of pytest plugins that this interpreter does not have. They are removed
-after pytest has loaded the plugins and conftest files, so that what is left runs.
+after pytest has loaded the plugins and conftest files, so that what is left runs; `-p` with a
+module that does not exist is passed over.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,22 @@ class AbsentPlugins:
     def __init__(self) -> None:
         self.options: list[str] = []
 
+    def pytest_cmdline_parse(self, pluginmanager: Any) -> Iterator[None]:
+        import pytest
+
+        load = pluginmanager.consider_pluginarg
+
+        def load_existing(name: str) -> None:
+            try:
+                load(name)
+            except (ImportError, pytest.UsageError):
+                if name.startswith("no:") or _exists(name):
+                    raise
+                self.options += ["-p", name]
+
+        pluginmanager.consider_pluginarg = load_existing
+        yield
+
     def pytest_load_initial_conftests(
         self, early_config: Any, parser: Any, args: list[str]
     ) -> Iterator[None]:
@@ -54,10 +72,18 @@ class AbsentPlugins:
             for position in positions
             if position + 1 < len(args) and _is_value(args[position], args[position + 1])
         ]
-        self.options = [
+        self.options += [
             args[position] for position in sorted(positions) if args[position] not in OWN
         ]
         args[:] = [word for position, word in enumerate(args) if position not in positions]
+
+
+def _exists(name: str) -> bool:
+    """Return whether there is a module of this *name*: then it is the one that fails."""
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _is_option(word: str, unknown: list[str]) -> bool:

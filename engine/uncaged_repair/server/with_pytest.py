@@ -127,7 +127,9 @@ def with_pytest(
 
     plugin, absent = CollectionPlugin(after_collection, errors), AbsentPlugins()
     pytest.hookimpl(tryfirst=True)(Protocol.pytest_runtest_protocol)
-    pytest.hookimpl(tryfirst=True, hookwrapper=True)(AbsentPlugins.pytest_load_initial_conftests)
+    first = pytest.hookimpl(tryfirst=True, hookwrapper=True)
+    first(AbsentPlugins.pytest_cmdline_parse)
+    first(AbsentPlugins.pytest_load_initial_conftests)
     keep_rewritten_modules()
     own, output = sys.stderr, io.StringIO()
     sys.stderr = output

@@ -75,6 +75,26 @@ def test_options_of_absent_plugins_in_pyproject_are_left_out(open_harness: Open)
     assert found.unknown_options == ("--cov=src", "--mypy")
 
 
+def test_a_plugin_module_that_does_not_exist_is_passed_over(open_harness: Open) -> None:
+    """`-p` with an absent module is left out in both spellings; an existing module is loaded, and
+    one that cannot be imported is an error.
+    """
+    files = {
+        "mine.py": "def pytest_addoption(parser):\n    parser.addoption('--mini')\n",
+        "bad.py": "import no_such_thing\n",
+        "test_a.py": TESTS,
+    }
+    options = "-p no_such_plugin -pno.such.plugin -p mine -p no:doctest --mini=3"
+    harness = open_harness({**files, "pytest.ini": f"[pytest]\naddopts = {options}\n"})
+    found = harness.collect()
+    assert (found.tests, found.errors) == (("test_a.py::test_alone",), ())
+    assert found.unknown_options == ("-p", "no_such_plugin", "-p", "no.such.plugin")
+    assert harness.measure(found).outcomes == {"test_a.py::test_alone": "passed"}
+    broken = open_harness({**files, "pytest.ini": "[pytest]\naddopts = -p bad\n"}).collect()
+    assert not broken.tests
+    assert any("no_such_thing" in message for _, message in broken.errors)
+
+
 def test_workers_of_the_persons_command_are_not_started(open_harness: Open) -> None:
     """A command with `-n 4` runs its tests in one process."""
     harness = open_harness({"test_a.py": TESTS}, "pytest -n 4 --no-such-option")
