@@ -136,6 +136,26 @@ def test_a_persons_parameter_can_open_a_path(perform: Perform, place: Path) -> N
     assert other["stdout"] == ""
 
 
+def test_a_policy_can_open_the_directory_that_holds_a_parameter(
+    perform: Perform, place: Path
+) -> None:
+    """`param:NAME/..` lets a script remove the file that a person names; what lies beside that
+    directory stays closed, and so does the whole file system.
+    """
+    policy = {"executables": ["rm", "cat"], "write": ["param:path/.."]}
+    file = place / "data" / "file.txt"
+    named = {"path": str(file)}
+    assert told(perform(f"cat {place}/data2/file.txt", policy, params=named))["stdout"] == ""
+    assert told(perform('rm "$PARAM_PATH"', policy, params=named))["success"]
+    assert not file.exists()
+    message = refusal(perform('rm "$PARAM_PATH"', policy, params={"path": "/something"}))
+    assert "grants '/', the whole file system" in message
+    only = {"executables": ["rm"], "write": ["param:path"]}
+    beside = {"path": str(place / "data2" / "file.txt")}
+    assert not told(perform('rm "$PARAM_PATH"', only, params=beside))["success"]
+    assert (place / "data2" / "file.txt").exists()
+
+
 def test_a_policy_may_name_a_link(perform: Perform, place: Path) -> None:
     """The target of a link can be read under both names."""
     (place / "link").symlink_to(place / "data")

@@ -1,11 +1,13 @@
 """Resolution of the paths in a script's policy, before it starts.
 
 A path is absolute, or relative to the caller's directory; ``~`` and ``$NAME`` are expanded from the
-caller's environment. ``param:NAME`` is the path of the thread's parameter NAME.
+caller's environment. ``param:NAME`` is the path of the thread's parameter NAME, and
+``param:NAME/..`` the directory that holds it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from uncaged_engine.services.sandbox import (
 from .spec import declared
 
 PARAMETER = "param:"
+HOLDER = "/.."
+"""Ends an entry for the directory that holds a parameter's path."""
 
 
 def resolve_paths(
@@ -74,8 +78,9 @@ def resolve(
     directory: Path,
 ) -> Path | None:
     """Return the path of one entry of a policy; None for a parameter without a value."""
+    is_holder = text.startswith(PARAMETER) and text.endswith(HOLDER)
     if text.startswith(PARAMETER):
-        value = params.get(text.removeprefix(PARAMETER))
+        value = params.get(text.removeprefix(PARAMETER).removesuffix(HOLDER))
         if value is None:
             return None
         if not isinstance(value, str):
@@ -84,9 +89,11 @@ def resolve(
             )
         text = value
     try:
-        return expanded(text, environment, directory)
+        path = expanded(text, environment, directory)
     except ValueError as exc:
         raise Refused(f"the policy's {key} names {text!r}: {exc}") from exc
+    # as the text has it: a link is removed or replaced in the directory that holds the link
+    return Path(os.path.normpath(path)).parent if is_holder else path
 
 
 def check_inside(granted: GrantedPaths, named: Mapping[str, str]) -> None:
