@@ -4,12 +4,14 @@ shape.
 
 from __future__ import annotations
 
+import json
 import subprocess
+import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -25,9 +27,10 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_templates.recipes import SAMPLES, flows
 
 pytestmark = pytest.mark.slow
-SCRIPTS = (
-    *("disk-usage", "find-large-files", "git-summary", "list-files"),
-    *("port-listeners", "processes-by-memory", "search-log", "tail-log"),
+SCRIPTS = tuple(
+    path.name.removesuffix(".recipe.json")
+    for path in sorted(SAMPLES.glob("*.recipe.json"))
+    if "actionName" in json.loads(path.read_bytes())
 )
 
 
@@ -51,6 +54,16 @@ def place(tmp_path: Path) -> Path:
     (place / "inner").mkdir()
     (place / "inner" / "deep.log").write_text("".join(f"line {number}\n" for number in range(100)))
     return place
+
+
+def fill(place: Path) -> None:
+    """Add what the examples name: a file, a folder, an archive, and a repository."""
+    (place / "small.txt").write_text("one\ntwo\nThree\n")
+    (place / "example.txt").write_text("an example\n")
+    (place / "archive").mkdir()
+    with zipfile.ZipFile(place / "example.zip", "w") as archive:
+        archive.writestr("inside.txt", "packed\n")
+    commit(place)
 
 
 def commit(place: Path) -> None:
@@ -112,18 +125,33 @@ def test_every_sample_has_an_example_that_fails_on_wrong_content() -> None:
         assert any(example.expect for example in examples), path.name
 
 
+@pytest.fixture(scope="module", params=MECHANISMS)
+def sandboxed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """A store with every sample in it, whose scripts run under one mechanism."""
+    engine = Engine(Store.open(tmp_path_factory.mktemp("sandboxed") / "store"))
+    (engine.store.root / "config.yaml").write_text(f"sandbox: {request.param}\n")
+    for name, source in flows():
+        engine.add(name, source, accept=lambda _: True, origin="sample")
+    return engine
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_example_of_a_script_holds_on_this_machine(
-    shipped: Engine, place: Path, name: str
-) -> None:
-    """A script sample prints what its examples expect; that of git runs in a repository of
-    its own.
+def test_the_example_of_a_script_holds_on_this_machine(sandboxed: Engine, name: str) -> None:
+    """A script sample prints what its examples expect, in a directory with what they name, and is
+    refused nothing; neither is one that runs with its defaults.
     """
-    if name == "git-summary":
-        commit(place)
-    for example in examples_of(name):
-        result = run(shipped, name, place, **(example.params or {}))
-        assert example.difference(result) is None, example.sentence
+    examples = examples_of(name)
+    required = read_recipe((SAMPLES / f"{name}.recipe.json").read_bytes(), name).parameters
+    if "required" not in required and all(example.params for example in examples):
+        examples.append(Example(sentence="the defaults"))
+    with TemporaryDirectory() as directory:  # every user can walk to it, so that git can, too
+        place = Path(directory)
+        place.chmod(0o755)
+        fill(place)
+        for example in examples:
+            result = run(sandboxed, name, place, **(example.params or {}))
+            assert example.difference(result) is None, example.sentence
+            assert result["data"].get("refused") is None, example.sentence
 
 
 def test_a_store_has_them_at_its_first_open(tmp_path: Path) -> None:
@@ -208,46 +236,6 @@ def test_the_machine_is_looked_at(shipped: Engine, place: Path) -> None:
     processes = run(shipped, "processes-by-memory", place, limit=3)["message"].splitlines()
     assert len(processes) == 4
     assert float(processes[1].split()[2]) >= float(processes[3].split()[2])
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_no_script_sample_is_refused_anything(tmp_path: Path, mechanism: str) -> None:
-    """Every shipped script succeeds under both mechanisms, and nothing of this machine is hidden
-    from it.
-    """
-    engine = Engine(Store.open(tmp_path / "store"))
-    (engine.store.root / "config.yaml").write_text(f"sandbox: {mechanism}\n")
-    scripts = {
-        name: source for name, source in flows() if read_bundle(source).descriptor.kind == "script"
-    }
-    assert len(scripts) >= 8
-    with TemporaryDirectory() as name:  # every user can walk to it, so that git can, too
-        place = Path(name)
-        place.chmod(0o755)
-        (place / "some.log").write_text("one line\n")
-        git = ["git", "-C", name, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-        for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-            subprocess.run([*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": name})
-        for flow, source in scripts.items():
-            engine.add(flow, source, accept=lambda _: True, origin="sample")
-            wanted = (
-                {"path": str(place / "some.log"), "pattern": "line"}
-                if flow.endswith("-log")
-                else {}
-            )
-            names = cast(
-                "dict[str, object]", read_bundle(source).descriptor.parameters["properties"]
-            )
-            result = run(
-                engine,
-                flow,
-                place,
-                **{name: value for name, value in wanted.items() if name in names},
-            )
-            assert (result["success"], result["data"].get("refused")) == (True, None), (
-                flow,
-                result,
-            )
 
 
 def opened_to(engine: Engine, name: str, host: str) -> None:
