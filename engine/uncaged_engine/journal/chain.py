@@ -104,3 +104,31 @@ def stated(line: bytes) -> bytes | None:
     except ValueError:
         return None
     return (number >> 4).to_bytes(DIGEST_BYTES, "big")
+
+
+def something_follows(data: bytes, position: int, previous: bytes) -> bool:
+    """Tell whether a valid line is behind the first bad one, which is then no torn tail."""
+    end = data.find(b"\n", position) + 1
+    # a valid line follows some digest: that of the last good line, or one of a damaged line
+    before = {previous, *_claims(data[position:end], previous)} if end else set()
+    while end:
+        after = data.find(b"\n", end) + 1
+        if not after:
+            return False
+        line = data[end:after]
+        if any(check(digest, line) for digest in before):
+            return True
+        before = set(_claims(line, previous))
+        end = after
+    return False
+
+
+def _claims(line: bytes, previous: bytes) -> list[bytes]:
+    """Return the possible digests before the next line: the one that the damaged line states, and
+    the one that its text has.
+    """
+    if len(line) <= SEAL_BYTES:
+        return []
+    claimed = stated(line)
+    computed = link(previous, line[:-SEAL_BYTES])
+    return [computed] if claimed is None else [claimed, computed]

@@ -290,7 +290,9 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
     history.good_bytes, history.lines, history.digest = position, number, previous
     if position < size:
         # a tail is cut without a question, so it must hold nothing that can be a line of the thread
-        tail = _only_repeats(data, position) or not _something_follows(data, position, previous)
+        tail = _only_repeats(data, position) or not chain.something_follows(
+            data, position, previous
+        )
         history.damage = Damage(
             offset=position, line=number + 1, reason=reason, tail=tail, sealed=digest is not None
         )
@@ -559,31 +561,3 @@ def recorded_effect(data: bytes, seq: int) -> bytes:
         elif number == seq and shape == "step" and not found and lines.is_role_step(line):
             return output_effect(_parsed(line))
     return found
-
-
-def _something_follows(data: bytes, position: int, previous: bytes) -> bool:
-    """Tell whether a valid line is behind the first bad one, which is then no torn tail."""
-    end = data.find(b"\n", position) + 1
-    # a valid line follows some digest: that of the last good line, or one of a damaged line
-    before = {previous, *_claims(data[position:end], previous)} if end else set()
-    while end:
-        after = data.find(b"\n", end) + 1
-        if not after:
-            return False
-        line = data[end:after]
-        if any(chain.check(digest, line) for digest in before):
-            return True
-        before = set(_claims(line, previous))
-        end = after
-    return False
-
-
-def _claims(line: bytes, previous: bytes) -> list[bytes]:
-    """Return the possible digests before the next line: the one that the damaged line states, and
-    the one that its text has.
-    """
-    if len(line) <= chain.SEAL_BYTES:
-        return []
-    stated = chain.stated(line)
-    computed = chain.link(previous, line[: -chain.SEAL_BYTES])
-    return [computed] if stated is None else [stated, computed]
