@@ -10,8 +10,6 @@ from __future__ import annotations
 # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from _blake2 import blake2b
 
-from uncaged_bundles.ids import BundleHash, ThreadId
-
 DIGEST_BYTES = 12
 CHAIN_CHARACTERS = 20
 KEY = b',"chain":"'
@@ -29,11 +27,11 @@ _LOW = (1 << 30) - 1
 _PAIRS = [bytes([high, low]) for high in ALPHABET for low in ALPHABET]
 
 
-def seed(bundle: BundleHash, thread: ThreadId) -> bytes:
-    """Return the digest before the first line. It has the names in it, so that a journal copied to
-    another thread is not whole.
+def seed(owner: str, name: str) -> bytes:
+    """Return the digest before the first line. It has the names in it, so that a file copied to
+    another name is not whole. For a journal they are the bundle's hash and the thread's id.
     """
-    return bytes(blake2b(f"{bundle}/{thread}".encode(), digest_size=DIGEST_BYTES).digest())
+    return bytes(blake2b(f"{owner}/{name}".encode(), digest_size=DIGEST_BYTES).digest())
 
 
 def link(previous: bytes, body: bytes) -> bytes:

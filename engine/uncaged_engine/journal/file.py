@@ -96,7 +96,7 @@ class JournalFile:
                     f"thread {thread} was archived or removed just now; look at it again"
                 )
             # first: what is read below must be what the next power cut would leave
-            _rewrite(fd, path)
+            rewrite_doubtful(fd, path)
             read = partial(recover, bundle=bundle, thread=thread)
             history = read(_read_all(fd))
             kept_aside = None if history.damage is None else _cut(fd, path, thread, history)
@@ -244,7 +244,7 @@ def _read_all(fd: int, start: int = 0) -> bytes:
     return read_range(fd, start, os.fstat(fd).st_size)
 
 
-def _rewrite(fd: int, path: Path) -> None:
+def rewrite_doubtful(fd: int, path: Path) -> None:
     """Write the bytes after a failed flush again: they may not be on disk, and the kernel may count
     their pages as written, so that a flush alone would do nothing.
     """
@@ -271,11 +271,14 @@ def _cut(fd: int, path: Path, thread: ThreadId, history: History) -> Path | None
         raise DamagedError(
             f"thread {thread} is corrupt at {where}; `fork {thread} --at {len(history.steps)}` keeps the steps before it"
         )
-    size = os.fstat(fd).st_size
-    torn = os.pread(fd, size - damage.offset, damage.offset)
-    aside = path.with_name(f"{path.name}.torn-{damage.offset}")
-    write_atomically(aside, torn)
+    return cut_tail(fd, path, damage.offset)
+
+
+def cut_tail(fd: int, path: Path, offset: int) -> Path:
+    """Cut the file at *offset*; return where its tail is kept."""
+    aside = path.with_name(f"{path.name}.torn-{offset}")
+    write_atomically(aside, _read_all(fd, offset))
     # crash here: the tail is kept aside and still there; the next owner cuts it again
-    os.ftruncate(fd, damage.offset)
+    os.ftruncate(fd, offset)
     os.fdatasync(fd)
     return aside

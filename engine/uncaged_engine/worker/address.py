@@ -24,7 +24,11 @@ def socket_path(store: Store, bundle: BundleHash) -> Path:
     """Return the worker's socket: in the store, or in a short per-user directory if the store's
     path is too long for a socket.
     """
-    name = f"{bundle}-{PROTOCOL}.sock"
+    return named_socket(store, f"{bundle}-{PROTOCOL}.sock")
+
+
+def named_socket(store: Store, name: str) -> Path:
+    """Return the path of a socket of the store, by the same rule."""
     # all who come by another name of the same store must find the same socket
     run = os.path.realpath(store.run)
     path = Path(run, name)

@@ -30,7 +30,6 @@ from uncaged_bundles.errors import (
     StorageError,
     UncagedError,
     UsageError,
-    os_problem,
 )
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_thread_id
 from uncaged_bundles.storage.store import Store
@@ -46,7 +45,7 @@ from ..steps.driver import Driver
 from ..steps.request import DriveRequest, WorkerContext
 from . import address
 from .hub import Hub
-from .wire import MAX_REQUEST_BYTES, error_message, pack, unpack
+from .wire import MAX_REQUEST_BYTES, error_message, listen, pack, unpack
 
 Begun = tuple[Cell, Mechanism]
 REQUEST_TIMEOUT_S = 30.0
@@ -115,7 +114,7 @@ class WorkerServer:
 
     def _serve_here(self, ready: Callable[[], None]) -> None:
         """Listen until idle, then unlink the socket and serve the clients that had connected."""
-        with _listen(self._path) as listener:
+        with listen(self._path) as listener:
             self._selector.register(listener, selectors.EVENT_READ)
             try:
                 ready()
@@ -401,22 +400,6 @@ class _Incoming:
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
         self.data = bytearray()
-
-
-def _listen(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    temporary = path.with_name(f".{os.getpid()}.s")
-    try:
-        temporary.unlink(missing_ok=True)
-        listener.bind(str(temporary))
-        temporary.chmod(0o600)
-        listener.listen(1024)  # a thousand clients may connect while the first is served
-        listener.setblocking(False)
-        temporary.rename(path)  # a client that finds it can connect
-    except OSError as exc:
-        listener.close()
-        raise StorageError(f"cannot listen at {os_problem(exc, temporary)}") from exc
-    return listener
 
 
 def _send(connection: socket.socket, message: Mapping[str, object]) -> None:

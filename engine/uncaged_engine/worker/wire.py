@@ -1,14 +1,16 @@
-"""Wire format of a worker's socket: one JSON object per line, for requests and answers."""
+"""Wire format of a local socket: one JSON object per line, for requests and answers."""
 
 from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from uncaged_bundles import errors
-from uncaged_bundles.errors import EngineBug, UncagedError
+from uncaged_bundles.errors import EngineBug, StorageError, UncagedError, os_problem
 
 MAX_REQUEST_BYTES = 4 << 20
 
@@ -66,3 +68,25 @@ def receive_line(connection: socket.socket, buffer: bytearray) -> bytes | None:
         if not part:
             return None
         buffer += part
+
+
+def listen(path: Path) -> socket.socket:
+    """Listen at *path*, which a dead process may have left behind; only the holder of a lock calls
+    this.
+
+    Raises:
+        StorageError: no socket can be made there.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    temporary = path.with_name(f".{threading.get_native_id()}.s")
+    try:
+        temporary.unlink(missing_ok=True)
+        listener.bind(str(temporary))
+        temporary.chmod(0o600)
+        listener.listen(1024)  # a thousand clients may connect while the first is served
+        listener.setblocking(False)
+        temporary.rename(path)  # a client that finds it can connect
+    except OSError as exc:
+        listener.close()
+        raise StorageError(f"cannot listen at {os_problem(exc, temporary)}") from exc
+    return listener
