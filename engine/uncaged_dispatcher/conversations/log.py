@@ -1,0 +1,185 @@
+"""Log of a conversation in a file: `conversations/ID.jsonl` in the store.
+
+Its owner holds the file's lock and is the conversation's only writer. Other processes read it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from uncaged_bundles.errors import DamagedError, NotFoundError
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.version import __version__
+from uncaged_engine.services.journal import (
+    ChainedFile,
+    create_chained,
+    read_chained,
+    seed,
+)
+
+from .records import FORMAT, ConversationState, first_record, open_line, parse, state_of
+from .requests import ConversationRequest
+from .results import RequestResult
+
+SUFFIX = ".jsonl"
+DIRECTORY = "conversations"
+
+
+def directory_of(store: Store) -> Path:
+    """Return the directory of the store's conversations."""
+    return store.root / DIRECTORY
+
+
+def path_of(store: Store, id: str) -> Path:
+    """Return the path of a conversation's log."""
+    return directory_of(store) / f"{id}{SUFFIX}"
+
+
+def create_log(store: Store, id: str, name: str, now_ms: int) -> None:
+    """Make the log of a new conversation."""
+    record = first_record(id, name, __version__, now_ms)
+    create_chained(path_of(store, id), open_line(record), _seed(id))
+
+
+def read_state(store: Store, id: str) -> ConversationState:
+    """Read a conversation as it is now, without its lock.
+
+    Raises:
+        NotFoundError: there is none with this id. DamagedError: as `ConversationLog.open`.
+    """
+    path = path_of(store, id)
+    with _checked(path):
+        return state_of(str(path), read_chained(path, _seed(id)).lines)
+
+
+def read_records(store: Store, id: str, after: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the records that came after number *after*, in order; the first line is number 0.
+
+    Raises: as `read_state`.
+    """
+    path = path_of(store, id)
+    with _checked(path):
+        found = read_chained(path, _seed(id)).lines
+    # each line is one record, numbered from the first line on
+    yield from map(parse, found[after + 1 :])
+
+
+class ConversationLog:
+    """The locked log with its present state. Its caller serialises the writes."""
+
+    def __init__(self, file: ChainedFile, state: ConversationState, clock_ms: Callable[[], int]):
+        self.state = state
+        self._file = file
+        self._clock_ms = clock_ms
+
+    @classmethod
+    def open(cls, store: Store, id: str, clock_ms: Callable[[], int]) -> Self | None:
+        """Lock and read the log, and cut a torn tail; None if another process has the lock.
+
+        Raises:
+            NotFoundError: there is no such conversation.
+            DamagedError: the file is damaged, of a newer version, or no conversation.
+            JournalBroken: the disk refuses.
+        """
+        path = path_of(store, id)
+        with _checked(path):
+            file = ChainedFile.open(path, _seed(id))
+        if file is None:
+            return None
+        try:
+            return cls(file, state_of(str(path), file.lines), clock_ms)
+        except BaseException:
+            file.close()
+            raise
+
+    def request(self, request: ConversationRequest, *, first: bool = False) -> None:
+        """Record that a request was accepted."""
+        self._write({"request": request.document(), **({"first": True} if first else {})})
+
+    def promote(self, id: str) -> None:
+        """Record that a queued request was moved to the front."""
+        self._write({"promote": id})
+
+    def reading(self, id: str, reading: Mapping[str, object]) -> None:
+        """Record how a request was understood."""
+        self._write({"reading": reading, "of": id})
+
+    def question(self, id: str, question: Mapping[str, object]) -> None:
+        """Record a question to the person about a request."""
+        self._write({"question": question, "of": id})
+
+    def answer(self, id: str, answer: object) -> None:
+        """Record the person's answer."""
+        self._write({"answer": answer, "of": id})
+
+    def thread(self, id: str, thread: str, call: Mapping[str, object]) -> None:
+        """Record the thread that a request is about to start; durable when this returns."""
+        self._write({"thread": {"threadId": thread, **call}, "of": id})
+        self.flush()
+
+    def cancel(self, id: str, why: str) -> None:
+        """Record that a request was cancelled; durable when this returns."""
+        self._write({"cancel": why, "of": id})
+        self.flush()
+
+    def result(self, id: str, result: RequestResult) -> int:
+        """Record how a request ended and return the record's number; durable when this returns."""
+        self._write({"result": result.document(), "of": id})
+        self.flush()
+        return self.state.seq
+
+    def settings(self, changed: Mapping[str, object]) -> None:
+        """Record settings that changed; durable when this returns."""
+        self._write({"settings": dict(changed)})
+        self.flush()
+
+    def flush(self) -> None:
+        """Make everything durable that was recorded."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Release the lock. Idempotent."""
+        self._file.close()
+
+    def _write(self, fields: Mapping[str, object]) -> None:
+        record = {"seq": self.state.seq + 1, **fields, "timestamp": self._clock_ms()}
+        line = self._file.append(open_line(record))
+        # the line as it will be read, so that the present state is what the next owner finds
+        self.state.add(parse(line))
+
+
+def _seed(id: str) -> bytes:
+    return seed("conversation", id)
+
+
+@contextmanager
+def _checked(path: Path) -> Iterator[None]:
+    """Describe a file whose first line is not ours, which the chain alone would call damaged."""
+    try:
+        yield
+    except NotFoundError as exc:
+        raise NotFoundError(
+            f"no conversation {path.stem}; `conversation list` shows what there is"
+        ) from exc
+    except DamagedError as exc:
+        raise DamagedError(_described(path, exc)) from exc
+
+
+def _described(path: Path, problem: DamagedError) -> str:
+    remedy = "`conversation new` starts another one"
+    try:
+        with path.open("rb") as file:
+            first = json.loads(file.readline(1 << 20))
+    except (OSError, ValueError, RecursionError):
+        first = None
+    match first:
+        case {"format": int(format), "conversation": str()} if format > FORMAT:
+            return f"{path} has format {format} of a newer version, and this one reads format {FORMAT}; update uncaged-workflow"
+        case {"format": int(), "conversation": str()}:
+            return f"conversation {path.stem} cannot be used: {problem}; {remedy}"
+        case _:
+            return f"{path} is no conversation; {remedy}"
