@@ -80,6 +80,18 @@ def follow(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> It
     )
 
 
+def wait_until_left(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> None:
+    """Wait until no worker drives the thread, without reading its records."""
+    plain = archive.plain_of(path)
+    while lock.is_live(plain):
+        with following(store, bundle, thread) as events:
+            if events is None:
+                time.sleep(PAUSE_S)  # its worker is just coming, or just leaving
+                continue
+            for _ in events:
+                pass
+
+
 def _records(path: Path, shown: int, flushed: int, blobs: Blobs) -> tuple[list[Event], int]:
     """Return the records between two places of the file."""
     if flushed <= shown:

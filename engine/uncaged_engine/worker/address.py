@@ -17,7 +17,8 @@ follows).
 """
 MAX_SOCKET_PATH_BYTES = 100  # the kernel takes 107
 MAX_DIRECTORY_BYTES = 60
-"""Longest directory for a socket, so that its name fits as well."""
+MAX_NAME_BYTES = 22
+"""Longest directory and name for a socket, so that both fit with the digest of the store."""
 
 
 def socket_path(store: Store, bundle: BundleHash) -> Path:
@@ -28,14 +29,22 @@ def socket_path(store: Store, bundle: BundleHash) -> Path:
 
 
 def named_socket(store: Store, name: str) -> Path:
-    """Return the path of a socket of the store, by the same rule."""
+    """Return the path of a socket of the store, by the same rule. A long name is replaced by its
+    digest there.
+    """
     # all who come by another name of the same store must find the same socket
     run = os.path.realpath(store.run)
     path = Path(run, name)
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
-    digest = blake2b(os.fsencode(path.parent.parent), digest_size=8).hexdigest()
-    return runtime_directory(os.environ, max_bytes=MAX_DIRECTORY_BYTES) / f"{digest}-{name}"
+    directory = runtime_directory(os.environ, max_bytes=MAX_DIRECTORY_BYTES)
+    if len(name) > MAX_NAME_BYTES:
+        name = f"{_digest(name)}.sock"
+    return directory / f"{_digest(path.parent.parent)}-{name}"
+
+
+def _digest(name: str | Path) -> str:
+    return blake2b(os.fsencode(name), digest_size=8).hexdigest()
 
 
 def draining_path(store: Store, bundle: BundleHash, pid: int) -> Path:
