@@ -36,12 +36,15 @@ class OpenRequest:
     """A request that is not settled.
 
     reading: how it was understood, if it was. thread: its thread's id with its call, recorded
-    before the thread was started. cancelled: it was cancelled while it ran.
+    before the thread was started. reading_seq, thread_seq: the numbers of these records.
+    cancelled: it was cancelled while it ran.
     """
 
     request: ConversationRequest
     reading: Mapping[str, Any] | None = None
     thread: Mapping[str, Any] | None = None
+    reading_seq: int = 0
+    thread_seq: int = 0
     cancelled: bool = False
 
     @property
@@ -65,7 +68,7 @@ class ConversationState:
     """What the records of a log add up to.
 
     open: requests that are not settled, in the order in which they run. exchanges: the last ones.
-    known: the ids of all requests, with the text of each.
+    known: the ids of all requests, with the content of each.
     """
 
     id: str
@@ -83,6 +86,13 @@ class ConversationState:
     def find(self, id: str) -> OpenRequest | None:
         """Return the open request with this id."""
         return next((one for one in self.open if one.request.id == id), None)
+
+    def open_request(self, id: str) -> OpenRequest:
+        """Return the same. Raises: KeyError: there is none."""
+        found = self.find(id)
+        if found is None:
+            raise KeyError(id)
+        return found
 
     def exchange(self, id: str) -> Exchange | None:
         """Return the kept exchange of the request with this id."""
@@ -116,7 +126,7 @@ class ConversationState:
     def _accept(self, request: ConversationRequest, *, first: bool) -> None:
         if request.id in self.known:
             raise ValueError(f"request {request.id} a second time")
-        self.known[request.id] = request.text
+        self.known[request.id] = request.content
         self.open.insert(self._front() if first else len(self.open), OpenRequest(request=request))
 
     def _front(self) -> int:
@@ -125,9 +135,9 @@ class ConversationState:
 
     def _advance(self, found: OpenRequest, record: Mapping[str, Any]) -> None:
         if "reading" in record:
-            found.reading = record["reading"]
+            found.reading, found.reading_seq = record["reading"], record["seq"]
         elif "thread" in record:
-            found.thread = record["thread"]
+            found.thread, found.thread_seq = record["thread"], record["seq"]
             # whatever was queued before it meanwhile, it runs
             self.open.remove(found)
             self.open.insert(0, found)

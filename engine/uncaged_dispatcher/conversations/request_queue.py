@@ -95,11 +95,22 @@ class RequestQueue:
 
     def submit(self, request: ConversationRequest, *, first: bool = False) -> Refusal | None:
         """Add a request at the end, or with *first* before all others; None if it was accepted."""
-        refusal = self._refusal(request)
+        refusal = self.refusal(request)
         if refusal is None:
             self._queued.insert(0 if first else len(self._queued), request)
             self._changed()
         return refusal
+
+    def refusal(self, request: ConversationRequest) -> Refusal | None:
+        """Return why a request would not be accepted now, or None."""
+        if self.is_stopping:
+            return Refusal(reason="server_stopping")
+        names = {request.id, request.client_id} - {None}
+        if any(self.find(str(name)) for name in names):
+            return Refusal(reason="duplicate_id")
+        if not self.has_room:
+            return Refusal(reason="queue_full", maximum=MAX_QUEUED)
+        return None
 
     def interrupt(self, request: ConversationRequest) -> tuple[Refusal | None, str | None]:
         """Add a request before all others and cancel the running one.
@@ -108,7 +119,7 @@ class RequestQueue:
             Why it was refused, or None; and the id of the request that must be ended now, or None
             if none runs or it is cancelled already.
         """
-        refusal = self._refusal(request)
+        refusal = self.refusal(request)
         if refusal is not None:
             return refusal, None
         self._queued.insert(0, request)
@@ -184,6 +195,11 @@ class RequestQueue:
         return self._running is None and not self._queued
 
     @property
+    def has_room(self) -> bool:
+        """Whether another request can be queued."""
+        return len(self._queued) < MAX_QUEUED
+
+    @property
     def is_stopping(self) -> bool:
         """Whether new requests are refused."""
         return self._stop_at_ms is not None
@@ -210,16 +226,6 @@ class RequestQueue:
         """Call *observer* with each later snapshot; return a function that ends this."""
         self._observers.append(observer)
         return lambda: self._observers.remove(observer) if observer in self._observers else None
-
-    def _refusal(self, request: ConversationRequest) -> Refusal | None:
-        if self.is_stopping:
-            return Refusal(reason="server_stopping")
-        names = {request.id, request.client_id} - {None}
-        if any(self.find(str(name)) for name in names):
-            return Refusal(reason="duplicate_id")
-        if len(self._queued) >= MAX_QUEUED:
-            return Refusal(reason="queue_full", maximum=MAX_QUEUED)
-        return None
 
     def _find_queued(self, text: str) -> ConversationRequest | None:
         return next((request for request in self._queued if _is_named(request, text)), None)

@@ -14,6 +14,7 @@ from typing import Any
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import is_thread_id
 from uncaged_bundles.records import dataclass
+from uncaged_engine.services.journal import encode
 
 from ..calls import Call
 
@@ -66,6 +67,11 @@ class ConversationRequest:
             raise UsageError(f"the directory {self.directory[:200]!r} is not absolute")
         if len(self.attachments) > MAX_ATTACHMENTS:
             raise UsageError(f"a request has at most {MAX_ATTACHMENTS} attachments")
+
+    @property
+    def content(self) -> str:
+        """Return what is asked for: the sentence, or the call as JSON."""
+        return self.text if self.call is None else encode(self.call.document())
 
     def document(self) -> dict[str, object]:
         """Return the request as JSON; fields at their defaults are left out."""

@@ -1,0 +1,248 @@
+"""Execution of one request: from its reading to the end of its thread.
+
+The thread's id is recorded before the thread is started. Whatever kills the holder, the next one
+finds by the log and the thread's journal how far it was: no thread (it starts it), a thread without
+a worker (it resumes it), one that runs (it follows it), one that ended (it records the result).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_bundles.limits import FlowLimits
+from uncaged_engine.api import Engine
+from uncaged_engine.services.threads import wait_until_left
+
+from ..calls import Call, Interpretation, Miss, Question
+from .live import LiveRequest
+from .records import ConversationState
+from .requests import ConversationRequest
+from .results import RequestResult, result_of_thread
+
+CALLS = "calls"
+"""The flow that runs several calls in order."""
+ENTROPY_BYTES = 10
+EXIT_MISS = NotFoundError.exit_code
+EXIT_CANCELLED = 3
+
+
+class Interpret(Protocol):
+    """Reader of sentences; `uncaged_dispatcher.readings` has it."""
+
+    def __call__(
+        self, request: ConversationRequest, state: ConversationState
+    ) -> Interpretation | Question | Miss:
+        """Read the request's sentence in the conversation."""
+
+    def needs_consent(self, flow: str) -> bool:
+        """Whether a person marked the flow as one that is confirmed before it runs."""
+
+    def chosen(self, question: Question, choice: str, *, remember: bool) -> Interpretation:
+        """Return the reading that the person chose."""
+
+
+class ExecutionLog(Protocol):
+    """Side of the holder that an execution writes to."""
+
+    @property
+    def state(self) -> ConversationState:
+        """Return what the log adds up to."""
+
+    def reading(self, live: LiveRequest, reading: Mapping[str, object]) -> None:
+        """Record and report how the request was understood."""
+
+    def ask(self, live: LiveRequest, question: Mapping[str, object]) -> Mapping[str, object]:
+        """Ask the person and wait for the answer.
+
+        Raises:
+            RefusedError: no client is there to answer, or the request was cancelled.
+        """
+
+    def start(
+        self, live: LiveRequest, call: Call, thread: ThreadId, run: Callable[[], None]
+    ) -> None:
+        """Record the thread, then start it by *run*."""
+
+
+def execute(
+    engine: Engine, interpret: Interpret, log: ExecutionLog, live: LiveRequest, now_ms: int
+) -> RequestResult:
+    """Bring a request to its end and return its result."""
+    try:
+        if live.open.thread is not None:
+            _take_up(engine, log, live)
+        elif live.open.cancelled:
+            return cancelled_result()
+        else:
+            found = _call(engine, interpret, log, live)
+            if isinstance(found, RequestResult):
+                return found
+            thread = new_thread_id(now_ms, os.urandom(ENTROPY_BYTES))
+            _start(engine, log, live, found, thread)
+        return _follow(engine, live)
+    except UncagedError as problem:
+        if live.open.cancelled and not live.has_started:
+            return cancelled_result()
+        left = live.thread
+        # a worker that could not start leaves its thread behind
+        exists = left is not None and engine.store.journal_of(left) is not None
+        return RequestResult.failed(problem, thread=left if exists else None)
+
+
+def cancelled_result(thread: str | None = None, message: str = "cancelled") -> RequestResult:
+    """Return the result of a request that was cancelled."""
+    return RequestResult(
+        status="cancelled", success=False, message=message, exit_code=EXIT_CANCELLED, thread=thread
+    )
+
+
+def kill(engine: Engine, thread: str) -> None:
+    """Kill the thread unless it has ended or was removed."""
+    try:
+        engine.kill(thread)
+    except (RefusedError, NotFoundError):
+        return
+
+
+def _call(
+    engine: Engine, interpret: Interpret, log: ExecutionLog, live: LiveRequest
+) -> Call | RequestResult:
+    """Return the call that the request asks for, with the person's consent where that is
+    needed.
+    """
+    request = live.request
+    if request.call is not None:
+        calls: tuple[Call, ...] = (request.call,)
+        reading: dict[str, object] = {"calls": [request.call.document()], "by": "call"}
+        marked = _marked(interpret, calls)
+        is_certain = request.parent is None or _may_follow(engine, log, request)
+    else:
+        found = interpret(request, log.state)
+        if isinstance(found, Question):
+            answer = log.ask(live, found.document())
+            found = interpret.chosen(
+                found, str(answer.get("choice")), remember=answer.get("remember") is True
+            )
+        if isinstance(found, Miss):
+            return RequestResult(
+                status="missed",
+                success=False,
+                message=found.why,
+                exit_code=EXIT_MISS,
+                details=found.document(),
+            )
+        calls, reading = found.calls, found.document()
+        marked, is_certain = found.confirm, found.by != "model"
+    log.reading(live, reading)
+    if (marked or not is_certain) and not request.agreed:
+        calls = _confirmed(log, live, calls, marked)
+    if len(calls) == 1:
+        return calls[0]
+    return Call(flow=CALLS, params={"calls": [call.document() for call in calls]})
+
+
+def _marked(interpret: Interpret, calls: tuple[Call, ...]) -> tuple[str, ...]:
+    return tuple(call.flow for call in calls if interpret.needs_consent(call.flow))
+
+
+def _may_follow(engine: Engine, log: ExecutionLog, request: ConversationRequest) -> bool:
+    """Whether the bundle whose result made this call may start that flow: its granted policy names
+    it. Otherwise the person is asked, or a result would do what its flow may not.
+    """
+    exchange = log.state.exchange(str(request.parent))
+    if exchange is None or exchange.result.thread is None or request.call is None:
+        return False
+    bundle = engine.bundle(engine.thread(exchange.result.thread).summary.hash)
+    limits = bundle.descriptor.policy.limits.get("flow")
+    if limits is None:
+        return False
+    names = FlowLimits.of(limits).names
+    return names is None or request.call.flow in names
+
+
+def _confirmed(
+    log: ExecutionLog, live: LiveRequest, calls: tuple[Call, ...], marked: tuple[str, ...]
+) -> tuple[Call, ...]:
+    """Return the calls that the person agreed to run, perhaps edited."""
+    question = {
+        "kind": "confirm",
+        "question": f"Run {', '.join(dict.fromkeys(call.flow for call in calls))}?",
+        "calls": [call.document() for call in calls],
+        "marked": list(marked),
+    }
+    answer = log.ask(live, question)
+    match answer:
+        case {"run": True}:
+            return calls
+        case {"calls": list(edited)} if edited:
+            return tuple(map(Call.read, edited))
+        case _:
+            raise RefusedError("the answer was no; nothing was run")
+
+
+def _start(
+    engine: Engine, log: ExecutionLog, live: LiveRequest, call: Call, thread: ThreadId
+) -> None:
+    def run() -> None:
+        # crash here: the thread's id is in the log, and there is no thread; the next holder starts
+        # it
+        engine.run(
+            call.flow,
+            prompt=live.request.text,
+            params=call.params,
+            options=live.caller.options(live.request.directory),
+            thread=thread,
+        )
+
+    log.start(live, call, thread, run)
+
+
+def _take_up(engine: Engine, log: ExecutionLog, live: LiveRequest) -> None:
+    """Continue with the thread of a former holder."""
+    call, thread = _recorded(live)
+    if engine.store.journal_of(thread) is None:
+        if engine.store.was_removed(thread):
+            raise NotFoundError(f"the request's thread {thread} was removed before it had ended")
+        if live.open.cancelled:
+            raise RefusedError("cancelled before its thread was started")
+        _start(engine, log, live, call, thread)
+        return
+    log.start(live, call, thread, lambda: None)
+    if not live.open.cancelled and engine.thread(thread).summary.status == "interrupted":
+        try:
+            engine.resume(thread, options=live.caller.options(live.request.directory))
+        except RefusedError:
+            # another process resumed it meanwhile, or it needs a decision; its status says which
+            return
+
+
+def _follow(engine: Engine, live: LiveRequest) -> RequestResult:
+    """Wait until the thread stops, and return what it made of the request."""
+    _, thread = _recorded(live)
+    # crash here: the thread runs and is not followed; the next holder follows it
+    wait_until_left(engine.store, *engine.store.locate_thread(thread))
+    view = engine.thread(thread)
+    # not needed before the end, and a part of what a start would import
+    from uncaged_engine.services.endings import ending_of
+
+    ended = ending_of(view, engine.store, Path(live.request.directory))
+    # crash here: the thread has ended, and its result is not in the log; the next holder records
+    # it
+    if live.open.cancelled and view.summary.status == "killed":
+        return cancelled_result(thread, f"cancelled; its thread {thread} was killed")
+    returned = (view.end or {}).get("result")
+    return result_of_thread(thread, view.summary.status, ended.message, ended.exit_code, returned)
+
+
+def _recorded(live: LiveRequest) -> tuple[Call, ThreadId]:
+    """Return the call and the thread that the log has for a request."""
+    match live.open.thread:
+        case {"threadId": str(thread), "flow": str(flow), **rest}:
+            return Call.read({"flow": flow, "params": rest.get("params")}), ThreadId(thread)
+        case other:
+            raise DamagedError(f"request {live.request.id}: {other!r} is no thread")

@@ -1,0 +1,259 @@
+"""Access of one process to a conversation: as its holder if the lock is free, else as a client of
+the holder.
+
+A request keeps its id for as long as it takes: when the holder dies or leaves, the client takes the
+free lock, or submits the same request to the next holder, which has it in the log already.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, os_problem
+from uncaged_bundles.ids import new_thread_id
+from uncaged_engine.api import Engine
+from uncaged_engine.services.local_sockets import pack, raise_error, receive_line, unpack
+
+from .execution import ENTROPY_BYTES, Interpret
+from .held import HolderLeft
+from .holder import Holder
+from .live import Caller, RequestEvent
+from .log import ConversationLog
+from .request_queue import MAX_QUEUED
+from .requests import ConversationRequest
+from .serving import ConversationServer, socket_of
+
+CONNECT_TIMEOUT_S = 30.0
+ANSWER_TIMEOUT_S = 60.0
+PAUSE_S = 0.02
+Respond = Callable[[Mapping[str, Any]], Mapping[str, object]]
+"""Asks the person a question and returns the answer."""
+
+
+def new_request_id(now_ms: int) -> str:
+    """Return the id of a new request."""
+    return new_thread_id(now_ms, os.urandom(ENTROPY_BYTES))
+
+
+class ConversationSession:
+    """One process's requests in one conversation."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        id: str,
+        interpret: Callable[[], Interpret],
+        clock_ms: Callable[[], int],
+    ) -> None:
+        """Args: interpret: makes the reader of sentences; called by the holder alone."""
+        self.id = id
+        self._engine = engine
+        self._interpret = interpret
+        self._clock_ms = clock_ms
+
+    def run(
+        self, request: ConversationRequest, caller: Caller, respond: Respond
+    ) -> Iterator[RequestEvent]:
+        """Submit a request and yield its events, and those of the requests that its result makes;
+        the last one is a result. Closed before that, it leaves the conversation to others, and
+        what is recorded goes on.
+
+        Raises:
+            RefusedError: it was not accepted, or the holder does not answer.
+        """
+        seen: set[int] = set()
+        failing_since: float | None = None
+        while True:
+            has_events = False
+            try:
+                for event in self._events(request, caller, respond):
+                    has_events = True
+                    # another holder repeats what is in the log
+                    if event.get("seq") in seen:
+                        continue
+                    seen.update({event["seq"]} if "seq" in event else ())
+                    yield event
+            except HolderLeft:
+                now = time.monotonic()
+                failing_since = now if has_events or failing_since is None else failing_since
+                if now - failing_since > CONNECT_TIMEOUT_S:
+                    raise RefusedError(
+                        f"another process uses conversation {self.id} and does not answer; try again, or use another --conversation"
+                    ) from None
+                time.sleep(PAUSE_S)
+            else:
+                return
+
+    def cancel(self, id: str) -> str:
+        """Cancel a request that another process runs or has queued."""
+        return str(self._ask_holder({"op": "cancel", "id": id}).get("cancelled", "not_found"))
+
+    def change_settings(self, changed: Mapping[str, object]) -> None:
+        """Record settings of the conversation that changed."""
+        log = ConversationLog.open(self._engine.store, self.id, self._clock_ms)
+        if log is None:
+            if not self._ask_holder({"op": "settings", "settings": changed}):
+                raise RefusedError(f"conversation {self.id} changes its holder; try again")
+            return
+        try:
+            log.settings(changed)
+        finally:
+            log.close()
+
+    def _ask_holder(self, message: Mapping[str, object]) -> Mapping[str, Any]:
+        """Return the holder's reply; empty if there is none."""
+        connection = self._connect()
+        if connection is None:
+            return {}
+        with connection, suppress(HolderLeft):
+            return _exchange(connection, message)
+        return {}
+
+    def _events(
+        self, request: ConversationRequest, caller: Caller, respond: Respond
+    ) -> Iterator[RequestEvent]:
+        log = ConversationLog.open(self._engine.store, self.id, self._clock_ms)
+        if log is None:
+            yield from self._remote_events(request, caller, respond)
+            return
+        holder = Holder(self._engine, log, self._interpret(), self._clock_ms)
+        try:
+            server = ConversationServer(self._engine.store, holder)
+        except BaseException:
+            log.close()
+            raise
+        try:
+            with holder:
+                try:
+                    yield from _local_events(holder, request, caller, respond)
+                finally:
+                    server.unlink()
+        finally:
+            server.close()
+
+    def _remote_events(
+        self, request: ConversationRequest, caller: Caller, respond: Respond
+    ) -> Iterator[RequestEvent]:
+        connection = self._connect()
+        if connection is None:
+            raise HolderLeft
+        with connection:
+            buffer = bytearray()
+            message = {
+                "op": "submit",
+                "request": request.document(),
+                "environment": caller.environment,
+                "attended": caller.attended,
+            }
+            _send(connection, message)
+            waiting = {request.id}
+            while waiting:
+                event = _receive(connection, buffer)
+                if "event" not in event:
+                    _check(event)
+                    connection.settimeout(None)  # hours may pass between two events
+                    continue
+                if event["event"] == "left":
+                    raise HolderLeft
+                yield event
+                if event["event"] == "question":
+                    answer = respond(event["question"])
+                    reply = {"op": "answer", "id": event["id"], "question": event["seq"]}
+                    _send(connection, {**reply, "value": answer})
+                elif event["event"] == "result":
+                    waiting.discard(event["id"])
+                    for id in event["next"]:
+                        waiting.add(id)
+                        _send(connection, {"op": "attach", "id": id})
+
+    def _connect(self) -> socket.socket | None:
+        path = socket_of(self._engine.store, self.id)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(ANSWER_TIMEOUT_S)
+        try:
+            connection.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError, BlockingIOError):
+            # its holder is just coming or leaving, or has more clients than it can accept
+            connection.close()
+            return None
+        except OSError as exc:
+            connection.close()
+            raise StorageError(f"cannot reach the holder at {os_problem(exc, path)}") from exc
+        return connection
+
+
+def _local_events(
+    holder: Holder, request: ConversationRequest, caller: Caller, respond: Respond
+) -> Iterator[RequestEvent]:
+    events: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
+    # the request's record is flushed with its thread's: no other process hears of it before
+    while refusal := holder.submit(
+        request, listener=events.put, caller=caller, durable=False, last=True
+    ):
+        if refusal.reason != "queue_full":
+            _check(refusal.document())
+        # the requests of dead clients, which this holder brings to their end first
+        holder.wait_for_room()
+    waiting = {request.id}
+    while waiting:
+        event = events.get()
+        if event["event"] == "left":
+            if holder.failure is not None:
+                raise holder.failure
+            raise HolderLeft
+        yield event
+        if event["event"] == "question":
+            holder.answer(event["id"], event["seq"], respond(event["question"]))
+        elif event["event"] == "result":
+            waiting.discard(event["id"])
+            for id in event["next"]:
+                waiting.add(id)
+                holder.attach(id, events.put)
+
+
+def _exchange(connection: socket.socket, message: Mapping[str, object]) -> dict[str, Any]:
+    _send(connection, message)
+    reply = _receive(connection, bytearray())
+    _check(reply)
+    return reply
+
+
+def _send(connection: socket.socket, message: Mapping[str, object]) -> None:
+    try:
+        connection.sendall(pack(message))
+    except OSError as exc:
+        raise HolderLeft from exc
+
+
+def _receive(connection: socket.socket, buffer: bytearray) -> dict[str, Any]:
+    line = receive_line(connection, buffer)
+    if line is None:
+        raise HolderLeft
+    try:
+        return unpack(line)
+    except ValueError as exc:
+        raise UncagedError(f"the holder's message is not understood: {exc}") from exc
+
+
+def _check(reply: Mapping[str, Any]) -> None:
+    """Raise the error of a reply, if it has one."""
+    match reply:
+        case {"ok": True}:
+            return
+        case {"ok": False, "error": "queue_full"}:
+            raise RefusedError(
+                f"queue_full: {reply.get('maximum', MAX_QUEUED)} requests are queued already; wait, or use another --conversation"
+            )
+        case {"ok": False, "error": "server_stopping"}:
+            raise RefusedError("server_stopping: the conversation's server is stopping; try again")
+        case {"ok": False, "error": str(reason)}:
+            raise RefusedError(f"{reason}: the conversation has another request with this id")
+        case _:
+            raise_error(reply)
+            raise UncagedError(f"a reply that is not understood: {reply!r:.200}")

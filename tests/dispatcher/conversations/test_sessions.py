@@ -1,0 +1,307 @@
+"""Requests of one or several processes in one conversation, on real workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from testbed.bundles import granted, source, thread_id
+from testbed.conversing import agree, decline, sentence, session
+from testbed.foreground import environment
+from testbed.steering import intent_of, settle, wait_for
+from uncaged_bundles.errors import RefusedError
+from uncaged_dispatcher.calls import Call
+from uncaged_dispatcher.conversations.live import NO_CALLER, RequestEvent
+from uncaged_dispatcher.conversations.log import read_records, read_state
+from uncaged_dispatcher.conversations.requests import ConversationRequest
+from uncaged_engine.api import Engine
+
+pytestmark = pytest.mark.slow
+
+
+def run(
+    engine: Engine, conversation: str, text: str, *, number: int = 1, answers: Any = agree
+) -> list[RequestEvent]:
+    """The events of one request of this process."""
+    access = session(engine, conversation)
+    return list(access.run(sentence(thread_id(number), text), NO_CALLER, answers))
+
+
+def kinds(events: Sequence[RequestEvent]) -> list[str]:
+    return [event["event"] for event in events]
+
+
+def result(events: Sequence[RequestEvent]) -> dict[str, Any]:
+    assert events[-1]["event"] == "result", events
+    found: dict[str, Any] = events[-1]["result"]
+    return found
+
+
+def shapes(engine: Engine, conversation: str) -> list[str]:
+    """The second key of each record: what it is."""
+    return [list(record)[1] for record in read_records(engine.store, conversation)]
+
+
+def test_a_sentence_is_read_started_and_settled(engine: Engine, conversation: str) -> None:
+    """The log has the request, how it was read, its thread and the result, in this order."""
+    events = run(engine, conversation, "count 4")
+    assert kinds(events) == ["accepted", "reading", "thread", "result"]
+    assert result(events)["message"] == "sum 10"
+    assert shapes(engine, conversation) == ["request", "reading", "thread", "result"]
+    [exchange] = read_state(engine.store, conversation).exchanges
+    assert exchange.result.thread == events[2]["threadId"]
+    assert engine.thread(events[2]["threadId"]).start["parameters"]["prompt"] == "count 4"
+
+
+def test_records_after_a_number_are_those_that_came_later(
+    engine: Engine, conversation: str
+) -> None:
+    """Numbers are those of the records; a replay of all shows the same as the parts."""
+    run(engine, conversation, "count 1")
+    whole = list(read_records(engine.store, conversation))
+    assert [record["seq"] for record in whole] == [1, 2, 3, 4]
+    assert list(read_records(engine.store, conversation, after=2)) == whole[2:]
+    assert list(read_records(engine.store, conversation, after=99)) == []
+
+
+def test_a_miss_starts_no_thread(engine: Engine, conversation: str) -> None:
+    """A sentence that no tier reads settles as missed, with the exit code of a thing not found."""
+    events = run(engine, conversation, "what is this")
+    assert kinds(events) == ["accepted", "result"]
+    assert (result(events)["status"], result(events)["exitCode"]) == ("missed", 5)
+    assert engine.threads() == []
+
+
+def test_a_flow_that_was_removed_after_the_reading_ends_its_request_alone(
+    engine: Engine, conversation: str
+) -> None:
+    """The request is refused by name, and the conversation goes on."""
+    events = run(engine, conversation, "gone 1")
+    assert kinds(events) == ["accepted", "reading", "result"]
+    assert (result(events)["status"], result(events)["exitCode"]) == ("refused", 5)
+    assert "gone" in result(events)["message"]
+    assert result(run(engine, conversation, "count 1", number=2))["success"]
+
+
+def test_a_flow_that_raises_ends_its_thread_alone(engine: Engine, conversation: str) -> None:
+    """An exception of a flow is its thread's failure; the next request runs."""
+    granted(engine.store, source("shown", "    raise ValueError('broken')\n    yield\n"))
+    assert result(run(engine, conversation, "shown"))["status"] == "failed"
+    assert result(run(engine, conversation, "count 1", number=2))["success"]
+
+
+@pytest.mark.parametrize("text", ["maybe count 3", "sure count 3"])
+def test_consent_is_asked_before_the_thread(engine: Engine, conversation: str, text: str) -> None:
+    """A model's reading and a marked flow run after a yes alone; the answer is in the log."""
+    events = run(engine, conversation, text, answers=decline)
+    assert kinds(events) == ["accepted", "reading", "question", "result"]
+    assert result(events)["status"] == "refused"
+    assert engine.threads() == []
+    events = run(engine, conversation, text, number=2)
+    assert kinds(events) == ["accepted", "reading", "question", "thread", "result"]
+    answers = [one["answer"] for one in read_records(engine.store, conversation) if "answer" in one]
+    assert answers == [{"run": False}, {"run": True, "choice": "1"}]
+
+
+def test_a_request_that_was_agreed_to_beforehand_asks_nothing(
+    engine: Engine, conversation: str
+) -> None:
+    """With consent in the request, a model's reading runs at once."""
+    request = sentence(thread_id(1), "maybe count 3", agreed=True)
+    events = list(session(engine, conversation).run(request, NO_CALLER, decline))
+    assert kinds(events) == ["accepted", "reading", "thread", "result"]
+
+
+def test_a_person_can_edit_the_calls(engine: Engine, conversation: str) -> None:
+    """The edited call runs instead of the one that was read."""
+    edited = {"calls": [{"flow": "count", "params": {"n": 5}}]}
+    events = run(engine, conversation, "maybe count 3", answers=lambda _question: edited)
+    assert result(events)["message"] == "sum 15"
+
+
+def test_a_collision_is_asked_about(engine: Engine, conversation: str) -> None:
+    """The reading that the person chose runs."""
+    events = run(engine, conversation, "either", answers=lambda _question: {"choice": "2"})
+    assert result(events)["message"] == "sum 3"
+
+
+def test_a_call_needs_no_sentence(engine: Engine, conversation: str) -> None:
+    """A request with a call runs it without a reading."""
+    call = Call(flow="count", params={"n": 2})
+    request = ConversationRequest(id=thread_id(1), call=call)
+    events = list(session(engine, conversation).run(request, NO_CALLER, decline))
+    assert result(events)["message"] == "sum 3"
+
+
+def test_further_calls_of_a_result_need_the_flows_right(engine: Engine, conversation: str) -> None:
+    """A flow whose policy lets it start flows has its further calls run; for another one the
+    person is asked, since a pure flow would do by its result what its policy forbids.
+    """
+    body = """
+    yield {"null": {}}
+    return {"success": True, "message": "first", "next": [{"flow": "count", "params": {"n": 2}}]}
+"""
+    granted(engine.store, source("shown", body, policy={"null": {}, "flow": {"names": ["count"]}}))
+    events = run(engine, conversation, "shown", answers=decline)
+    assert [event["result"]["message"] for event in events if event["event"] == "result"] == [
+        "first",
+        "sum 3",
+    ]
+    granted(engine.store, source("shown", body))
+    events = run(engine, conversation, "shown", number=2, answers=decline)
+    assert [event["result"]["status"] for event in events if event["event"] == "result"] == [
+        "completed",
+        "refused",
+    ]
+
+
+def test_a_waiting_thread_settles_its_request(engine: Engine, conversation: str) -> None:
+    """A thread that waits for a person's answer stops, and so does its request, as for `run`."""
+    events = run(engine, conversation, "asking")
+    assert (result(events)["status"], result(events)["exitCode"]) == ("waiting", 8)
+
+
+def test_an_activity_lasts_until_a_flow_ends_it(engine: Engine, conversation: str) -> None:
+    """The activity of a result is the conversation's until another result has null."""
+    for number, activity in enumerate(('{"name": "music", "packs": ["player"]}', "None")):
+        granted(
+            engine.store,
+            source("shown", f"    yield {{'null': {{}}}}\n    return {{'activity': {activity}}}\n"),
+        )
+        run(engine, conversation, "shown", number=2 * number + 1)
+        run(engine, conversation, "count 1", number=2 * number + 2)
+        found = read_state(engine.store, conversation).activity
+        assert (None if found is None else found.name) == ("music" if number == 0 else None)
+
+
+# Several processes
+
+
+class Client:
+    """A process that submits one request."""
+
+    def __init__(self, engine: Engine, conversation: str, number: int, text: str, *words: str):
+        command = [sys.executable, "-m", "testbed.conversing", str(engine.store.root), conversation]
+        self.process = subprocess.Popen(
+            [*command, thread_id(number), text, *words],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        assert self.process.stdout is not None
+        yield from map(json.loads, self.process.stdout)
+
+    def until(self, kind: str) -> dict[str, Any]:
+        """Read up to the first event of a kind."""
+        for event in self:
+            if event["event"] == kind:
+                return event
+        raise AssertionError(f"no event {kind}")
+
+    def end(self) -> int:
+        self.process.kill()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait(timeout=60)
+
+
+def test_requests_of_two_processes_run_one_at_a_time(engine: Engine, conversation: str) -> None:
+    """Both submit at the same time; each gets its own result, and the second thread starts after
+    the first has ended.
+    """
+    clients = [Client(engine, conversation, number, f"marked {number}") for number in range(1, 5)]
+    results = [client.until("result")["result"] for client in clients]
+    assert [client.process.wait(timeout=60) for client in clients] == [0] * 4
+    for client in clients:
+        client.end()
+    assert [one["message"] for one in results] == [f"{number} answers" for number in range(1, 5)]
+    records = list(read_records(engine.store, conversation))
+    order = [record["of"] for record in records if "thread" in record or "result" in record]
+    assert order[::2] == order[1::2], "a thread, then its result"
+    assert len(engine.threads()) == 4
+
+
+def test_a_client_of_a_killed_holder_takes_over(engine: Engine, conversation: str) -> None:
+    """The holder is killed while its thread runs and another process waits: that one follows the
+    thread to its end, records its result, and runs its own request.
+    """
+    holder = Client(engine, conversation, 1, "sleeper")
+    thread = holder.until("thread")["threadId"]
+    waiting = Client(engine, conversation, 2, "count 3")
+    assert waiting.until("accepted")["ahead"] == ["sleeper"]
+    holder.process.send_signal(signal.SIGKILL)
+    holder.end()
+    wait_for(engine, thread, intent_of(1))
+    engine.kill(thread)
+    settle(engine, thread)
+    assert waiting.until("result")["result"]["message"] == "sum 6"
+    waiting.end()
+    results = [one["result"] for one in read_records(engine.store, conversation) if "result" in one]
+    assert [one["status"] for one in results] == ["killed", "completed"]
+    assert len(engine.threads()) == 2
+
+
+def test_one_process_cancels_the_running_request_of_another(
+    engine: Engine, conversation: str
+) -> None:
+    """The thread is killed, and the other process hears of the end when it has really ended."""
+    holder = Client(engine, conversation, 1, "sleeper")
+    thread = holder.until("thread")["threadId"]
+    wait_for(engine, thread, intent_of(1))
+    access = session(engine, conversation)
+    assert access.cancel(thread_id(2)) == "not_found"
+    assert access.cancel(thread_id(1)) == "cancelled_running"
+    ended = holder.until("result")["result"]
+    holder.end()
+    assert (ended["status"], ended["threadId"]) == ("cancelled", thread)
+    assert engine.thread(thread).summary.status == "killed"
+
+
+def test_a_detached_thread_is_followed_by_the_next_holder(
+    engine: Engine, conversation: str
+) -> None:
+    """A client that leaves after its thread has started loses nothing: the next request waits for
+    that thread, and its result is recorded first.
+    """
+    client = Client(engine, conversation, 1, "marked 5", "detach")
+    thread = client.until("thread")["threadId"]
+    assert client.process.wait(timeout=60) == 0
+    client.end()
+    assert result(run(engine, conversation, "count 2", number=2))["message"] == "sum 3"
+    exchanges = read_state(engine.store, conversation).exchanges
+    assert [one.result.thread == thread for one in exchanges] == [True, False]
+
+
+def test_a_request_that_is_submitted_again_runs_once(engine: Engine, conversation: str) -> None:
+    """The same id with the same sentence is the same request; with another one it is refused."""
+    first = run(engine, conversation, "marked 2")
+    assert result(run(engine, conversation, "marked 2")) == result(first)
+    assert len(engine.threads()) == 1
+    with pytest.raises(RefusedError, match="duplicate_id"):
+        run(engine, conversation, "marked 3")
+
+
+def test_requests_of_dead_clients_make_room(engine: Engine, conversation: str) -> None:
+    """A conversation whose queue a crash left full runs it before it takes a new request."""
+    holder = Client(engine, conversation, 1, "sleeper")
+    holder.until("thread")
+    flood = [Client(engine, conversation, number, "what") for number in range(2, 4)]
+    for client in flood:
+        client.until("accepted")
+        os.kill(client.process.pid, signal.SIGKILL)
+        client.end()
+    holder.end()
+    [thread] = engine.threads()
+    wait_for(engine, thread.thread_id, intent_of(1))
+    engine.kill(thread.thread_id)
+    assert result(run(engine, conversation, "count 1", number=9))["success"]
+    exchanges = read_state(engine.store, conversation).exchanges
+    assert [one.result.status for one in exchanges] == ["killed", "missed", "missed", "completed"]
