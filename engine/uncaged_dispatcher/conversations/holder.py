@@ -21,7 +21,7 @@ from .held import HeldConversation, stopping_result
 from .live import NO_CALLER, UNANSWERED, Caller, Listener, give
 from .log import ConversationLog
 from .records import ConversationState
-from .request_queue import DRAIN_TIMEOUT_MS, CancelResult, QueueSnapshot, Refusal
+from .request_queue import DRAIN_TIMEOUT_MS, CancelResult, QueueSnapshot, SubmitRefusal
 from .requests import ConversationRequest
 
 
@@ -70,7 +70,7 @@ class Holder:
         interrupt: bool = False,
         durable: bool = True,
         last: bool = False,
-    ) -> Refusal | None:
+    ) -> SubmitRefusal | None:
         """Accept a request, or find the one with this id; None if it is in the conversation.
 
         Args:
@@ -230,10 +230,10 @@ class Holder:
 
     def _again(
         self, request: ConversationRequest, listener: Listener | None, caller: Caller
-    ) -> Refusal | None:
+    ) -> SubmitRefusal | None:
         """Attach to the request that was submitted before with this id."""
         if self.state.known[request.id] != request.content:
-            return Refusal(reason="duplicate_id")
+            return SubmitRefusal(reason="duplicate_id")
         live = self._held.live.get(request.id)
         if live is not None and not live.has_started:
             live.caller = caller

@@ -54,7 +54,7 @@ class OpenRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class SettledRequest:
     """A settled request with its result. seq: that of the result's record."""
 
     seq: int
@@ -77,7 +77,7 @@ class ConversationState:
     seq: int = 0
     updated_ms: int = 0
     open: list[OpenRequest] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[SettledRequest] = field(default_factory=list)
     known: dict[str, str] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
     activity: Activity | None = None
@@ -94,7 +94,7 @@ class ConversationState:
             raise KeyError(id)
         return found
 
-    def exchange(self, id: str) -> Exchange | None:
+    def exchange(self, id: str) -> SettledRequest | None:
         """Return the kept exchange of the request with this id."""
         return next((one for one in self.exchanges if one.request.id == id), None)
 
@@ -151,7 +151,9 @@ class ConversationState:
         self.open.remove(found)
         self.settled += 1
         self.exchanges.append(
-            Exchange(seq=record["seq"], request=found.request, reading=found.reading, result=result)
+            SettledRequest(
+                seq=record["seq"], request=found.request, reading=found.reading, result=result
+            )
         )
         del self.exchanges[:-KEPT_RESULTS]
         if result.changes_activity:

@@ -70,7 +70,7 @@ class QueueSnapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class SubmitRefusal:
     """Reason why a request was not accepted. maximum: the limit that was reached, if it is one."""
 
     reason: RefusalReason
@@ -93,7 +93,7 @@ class RequestQueue:
         self._version = 0
         self._observers: list[Callable[[QueueSnapshot], None]] = []
 
-    def submit(self, request: ConversationRequest, *, first: bool = False) -> Refusal | None:
+    def submit(self, request: ConversationRequest, *, first: bool = False) -> SubmitRefusal | None:
         """Add a request at the end, or with *first* before all others; None if it was accepted."""
         refusal = self.refusal(request)
         if refusal is None:
@@ -101,18 +101,18 @@ class RequestQueue:
             self._changed()
         return refusal
 
-    def refusal(self, request: ConversationRequest) -> Refusal | None:
+    def refusal(self, request: ConversationRequest) -> SubmitRefusal | None:
         """Return why a request would not be accepted now, or None."""
         if self.is_stopping:
-            return Refusal(reason="server_stopping")
+            return SubmitRefusal(reason="server_stopping")
         names = {request.id, request.client_id} - {None}
         if any(self.find(str(name)) for name in names):
-            return Refusal(reason="duplicate_id")
+            return SubmitRefusal(reason="duplicate_id")
         if not self.has_room:
-            return Refusal(reason="queue_full", maximum=MAX_QUEUED)
+            return SubmitRefusal(reason="queue_full", maximum=MAX_QUEUED)
         return None
 
-    def interrupt(self, request: ConversationRequest) -> tuple[Refusal | None, str | None]:
+    def interrupt(self, request: ConversationRequest) -> tuple[SubmitRefusal | None, str | None]:
         """Add a request before all others and cancel the running one.
 
         Returns:

@@ -53,7 +53,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
+class NamedEntity:
     """A thing that a result named. value: what a later call uses for it."""
 
     name: str
@@ -86,7 +86,7 @@ class RequestResult:
     choices: tuple[ResultChoice, ...] = ()
     activity: Activity | None = None
     changes_activity: bool = False
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[NamedEntity, ...] = ()
     follow_ups: tuple[Call, ...] = ()
     problems: tuple[str, ...] = ()
     details: Mapping[str, object] | None = None
@@ -210,7 +210,7 @@ def _activity(value: object) -> Activity:
     raise UsageError('an activity is {"name", "packs", "exclusive"} or null')
 
 
-def _entity(value: object) -> Entity:
+def _entity(value: object) -> NamedEntity:
     match value:
         case {"name": str(name), **rest} if not rest.keys() - {"type", "value"}:
             kind, content = rest.get("type", ""), rest.get("value")
@@ -218,7 +218,7 @@ def _entity(value: object) -> Entity:
                 raise UsageError(
                     f"the value of {name[:80]!r} is larger than {MAX_VALUE_BYTES} bytes"
                 )
-            return Entity(name=_short(name), type=_name(kind), value=content)
+            return NamedEntity(name=_short(name), type=_name(kind), value=content)
         case _:
             pass
     raise UsageError('an entity is {"name", "type", "value"}')

@@ -19,7 +19,7 @@ from uncaged_dispatcher.conversations.log import (
     read_state,
 )
 from uncaged_dispatcher.conversations.requests import ConversationRequest
-from uncaged_dispatcher.conversations.results import Entity, RequestResult, ResultChoice
+from uncaged_dispatcher.conversations.results import NamedEntity, RequestResult, ResultChoice
 from uncaged_engine.services.journal import create_chained, seed
 
 ID = thread_id(7)
@@ -32,7 +32,7 @@ RESULT = RequestResult(
     display="**done**",
     choices=(ResultChoice(id="a", label="again", call=Call(flow="count", params={"n": 1})),),
     changes_activity=True,
-    entities=(Entity(name="Yesterday", type="song", value={"id": 1}),),
+    entities=(NamedEntity(name="Yesterday", type="song", value={"id": 1}),),
     follow_ups=(Call(flow="count"),),
     problems=("data: large",),
 )

@@ -9,8 +9,8 @@ from testbed.bundles import thread_id
 from uncaged_dispatcher.conversations.request_queue import (
     MAX_QUEUED,
     QueueSnapshot,
-    Refusal,
     RequestQueue,
+    SubmitRefusal,
 )
 from uncaged_dispatcher.conversations.requests import ConversationRequest
 
@@ -79,11 +79,11 @@ class QueueMachine(RuleBasedStateMachine):
         self.cancelling = self.running is not None
         self.waiting.insert(0, new.id)
 
-    def expected_refusal(self) -> Refusal | None:
+    def expected_refusal(self) -> SubmitRefusal | None:
         if self.stopping:
-            return Refusal(reason="server_stopping")
+            return SubmitRefusal(reason="server_stopping")
         if len(self.waiting) >= MAX_QUEUED:
-            return Refusal(reason="queue_full", maximum=100)
+            return SubmitRefusal(reason="queue_full", maximum=100)
         return None
 
     @rule(number=NAMES)
@@ -96,7 +96,7 @@ class QueueMachine(RuleBasedStateMachine):
             ConversationRequest(id=id, text="another"),
             ConversationRequest(id=thread_id(999), text="another", client_id=self.name(number)),
         ):
-            assert self.queue.submit(copied) == Refusal(reason="duplicate_id")
+            assert self.queue.submit(copied) == SubmitRefusal(reason="duplicate_id")
 
     @rule(number=NAMES)
     def promote(self, number: int) -> None:
