@@ -23,7 +23,7 @@ from ..project.paths import has_python, sources
 from ..project.runner_config import RunnerConfig
 from ..task import Progress, Task
 from .baseline import Baseline, measure
-from .host import Host
+from .host import COLLECT_S, Host
 from .library_bytecode import keep_bytecode, kept_bytecode
 from .result_cache import CachedHost, tree_digest
 from .results import Collected
@@ -33,7 +33,6 @@ WANTS_PLUGIN = re.compile(
     r"async def functions are not natively supported|fixture '\w+' not found|'\w+' not found in `markers`"
 )
 MAX_HOSTS = 2
-COLLECT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,12 +163,12 @@ class Harness:
         return baseline
 
     def all_hosts(self) -> list[Host]:
-        """Return all hosts, one for each core that may be used, ready to run candidates."""
+        """Return all hosts, one for each core that may be used. All but the first start on their
+        first run.
+        """
         if self._copies is not None and len(self.hosts) == 1 and not self._copies.large():
             while len(self.hosts) < min(MAX_HOSTS, len(os.sched_getaffinity(0))):
-                host = Host(self._copies.open(len(self.hosts)), self.host.config)
-                self.hosts.append(host)
-                host.collect(COLLECT_S)
+                self.hosts.append(Host(self._copies.open(len(self.hosts)), self.host.config))
         return self.hosts
 
     def keep_bytecode(self) -> None:

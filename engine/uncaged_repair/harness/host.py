@@ -35,6 +35,7 @@ from _uncaged_repair.boot import main
 main()
 """
 START_S = 60.0
+COLLECT_S = 120.0
 SPARE_S = 120.0
 """Added to the longest time of a run, for the server's own work around it."""
 CHILD_MEMORY_BYTES = 1 << 30
@@ -91,6 +92,10 @@ class Host:
         self._process: ScriptProcess | None = None
         self._rest = b""
 
+    @property
+    def started(self) -> bool:
+        return self._process is not None
+
     def collect(self, total_s: float) -> Collected:
         """Import the repository's tests and return their names.
 
@@ -129,7 +134,7 @@ class Host:
         """
         try:
             if self._process is None:
-                self.collect(request.total_s)
+                self.collect(max(request.total_s, COLLECT_S))
             longest_s = CLOCK_FACTOR * (request.total_s + request.wall_s + IMPORT_S) + SPARE_S
             return self._exchange(self._command(request), longest_s)
         except HostGone:

@@ -32,6 +32,10 @@ SPARE_S = 45.0
 ends a search first, unless the answer's time is very short or the machine very busy."""
 FIRST_SHARE = 0.6
 """Share of the budget for the first group of failing tests, if there are more."""
+ALONE_S = 8.0
+"""Time of a search on one host; a shorter one would end before another host had started. It is
+processor time, or time by the clock if that is over first.
+"""
 DONE = ("completedPhases", "filesChanged")
 """Keys that the answer has even if they are empty."""
 NATURE_TEXTS = {
@@ -156,7 +160,9 @@ class Coder:
             goal = Goal(
                 primary=primary, group=tuple(group), baseline=baseline, excluded=self._excluded
             )
-            result = search(harness.all_hosts(), queue, goal, part, self._report)
+            hosts = harness.all_hosts()
+            alone_s = 0.0 if hosts[-1].started else ALONE_S
+            result = search(hosts, queue, goal, part, self._report, alone_s=alone_s)
             found = result.patch
             self._notes += result.notes
             if found is not None or part.exhausted is not None:

@@ -122,11 +122,15 @@ def search(
     goal: Goal,
     budget: Budget,
     progress: ReportProgress,
+    *,
+    alone_s: float = 0.0,
 ) -> RepairResult:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
-    it; else no patch.
+    it; else no patch. alone_s: the first host works alone for so long, as it costs time to start
+    another.
     """
-    first = SearchPass(hosts, queue, PatchValidator(goal, least_cpu_s=LEAST_CPU_S), budget)
+    validator = PatchValidator(goal, least_cpu_s=LEAST_CPU_S)
+    first = SearchPass(hosts, queue, validator, budget, alone_s=alone_s)
     first.run(progress)
     passes = [first]
     if not first.acceptable and first.slow and budget.exhausted is None:
@@ -174,7 +178,10 @@ class SearchPass:
         queue: Queue,
         validator: PatchValidator,
         budget: Budget,
+        *,
+        alone_s: float = 0.0,
     ) -> None:
+        self._alone_s, self._help = alone_s, threading.Event()
         self._hosts, self._queue, self.validator, self._budget = hosts, queue, validator, budget
         self._next = 0
         self._counted = 0
@@ -198,12 +205,25 @@ class SearchPass:
             return
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             try:
-                for done in [pool.submit(self._work, host, progress) for host in self._hosts]:
+                numbers = range(len(self._hosts))
+                for done in [pool.submit(self._join, number, progress) for number in numbers]:
                     done.result()
             except BaseException:  # cancelled: start no further candidate
                 self._cutoff = 0
                 raise
         self._budget.used_cpu_s += self._end_cpu_s
+
+    def _join(self, number: int, progress: ReportProgress) -> None:
+        """Work with the host *number*. All but the first wait until that has worked for long."""
+        try:
+            if number:
+                self._help.wait(self._alone_s)
+            self._work(self._hosts[number], progress)
+        except BaseException:  # the others start no further candidate
+            self._cutoff = 0
+            raise
+        finally:
+            self._help.set()
 
     def _work(self, host: RequestRunner, progress: ReportProgress) -> None:
         while True:
@@ -231,8 +251,12 @@ class SearchPass:
         """Return whether the results that are known use up the processor time: then no later one
         will count.
         """
+        return self._spent_s() >= min(self._budget.cpu_s, self._last_cpu_s)
+
+    def _spent_s(self) -> float:
+        """Return the processor time of all results that are known."""
         ahead_s = sum(validation.cpu_s for validation in self._waiting.values())
-        return self._budget.used_cpu_s + ahead_s >= min(self._budget.cpu_s, self._last_cpu_s)
+        return self._budget.used_cpu_s + ahead_s
 
     def _is_known(self, candidate: PatchCandidate) -> bool:
         """Return whether an earlier candidate leads to the same text."""
@@ -244,6 +268,8 @@ class SearchPass:
     def _finish(self, number: int, validation: Validation, progress: ReportProgress) -> None:
         """Store a result, and count all whose earlier ones are known."""
         self._waiting[number] = validation
+        if self._spent_s() >= self._alone_s:
+            self._help.set()
         while self._counted in self._waiting and self._counted < self._cutoff:
             self._count(self._counted, self._waiting.pop(self._counted), progress)
             self._counted += 1

@@ -490,3 +490,39 @@ def test_an_extension_is_reported_and_leaves_the_budget_alone() -> None:
     whole.add(paid)
     assert whole.part(1.0).cpu_s == pytest.approx(58.0, abs=0.5)
     assert whole.extra_cpu_s == paid.extra_cpu_s
+
+
+def test_a_second_host_helps_with_a_long_search_alone() -> None:
+    """A short search runs on the first host; once that has worked for long, the others join."""
+
+    def counted(count: int) -> tuple[int, int]:
+        first, second = World(lambda _name, _text: "failed"), World(lambda _name, _text: "failed")
+        queue = [candidate(f"return a * {number}") for number in range(count)]
+        paid = budget(cpu_s=100.0)
+        search([first, second], queue, goal("t"), paid, ignore, alone_s=3600.0)
+        assert paid.tried == count
+        return len(first.asked), len(second.asked)
+
+    assert counted(40) == (40, 0)
+
+
+def test_a_long_search_is_not_left_to_the_first_host() -> None:
+    """The first host has used the time that it has alone, and waits for the second."""
+    joined = threading.Event()
+
+    def lead(_name: str, text: str) -> str:
+        if "a * 3" in text:
+            assert joined.wait(20)
+        return "failed"
+
+    def follow(_name: str, _text: str) -> str:
+        joined.set()
+        return "failed"
+
+    first, second = World(lead, cost_s=0.25), World(follow, cost_s=0.25)
+    queue = [candidate(f"return a * {number}") for number in range(8)]
+    paid = budget(cpu_s=100.0)
+    search([first, second], queue, goal("t"), paid, ignore, alone_s=0.7)
+    assert paid.tried == 8
+    assert len(first.asked) >= 4
+    assert second.asked
