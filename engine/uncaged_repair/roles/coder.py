@@ -33,9 +33,7 @@ ends a search first, unless the answer's time is very short or the machine very 
 FIRST_SHARE = 0.6
 """Share of the budget for the first group of failing tests, if there are more."""
 ALONE_S = 8.0
-"""Time of a search on one host; a shorter one would end before another host had started. It is
-processor time, or time by the clock if that is over first.
-"""
+"""Processor time of a search on one host; a shorter one gains little by another."""
 DONE = ("completedPhases", "filesChanged")
 """Keys that the answer has even if they are empty."""
 NATURE_TEXTS = {

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from ..harness.baseline import RequestRunner
 from ..localise.queue import PatchCandidate
+from ..server.forks import CLOCK_FACTOR
 from .differential import choose
 from .validator import Goal, PatchValidator, PlausiblePatch, Validation
 
@@ -126,8 +127,8 @@ def search(
     alone_s: float = 0.0,
 ) -> RepairResult:
     """Return the best candidate that repairs *goal*; if there is none, one that repairs a part of
-    it; else no patch. alone_s: the first host works alone for so long, as it costs time to start
-    another.
+    it; else no patch. alone_s: for so much processor time the first host works alone, as it costs
+    time to start another.
     """
     validator = PatchValidator(goal, least_cpu_s=LEAST_CPU_S)
     first = SearchPass(hosts, queue, validator, budget, alone_s=alone_s)
@@ -217,7 +218,7 @@ class SearchPass:
         """Work with the host *number*. All but the first wait until that has worked for long."""
         try:
             if number:
-                self._help.wait(self._alone_s)
+                self._help.wait(CLOCK_FACTOR * self._alone_s)
             self._work(self._hosts[number], progress)
         except BaseException:  # the others start no further candidate
             self._cutoff = 0
