@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from posixpath import dirname, join, normpath
 
@@ -32,17 +33,22 @@ def read_files(
     texts = {normpath(path): content for path, content in files.items()} | {normpath(name): text}
     found: dict[str, File] = {}
     problems: list[Problem] = []
-    waiting = [normpath(name)]
+    waiting = deque([normpath(name)])
     size = 0
     while waiting:
-        path = waiting.pop(0)
+        path = waiting.popleft()
         if path in found:
             continue
         source = SourceText(name if path == normpath(name) else path, texts[path])
         size += len(source.text)
-        if size > MAX_CHARACTERS or len(found) >= MAX_FILES:
-            limits = f"at most {MAX_FILES:,} files with {MAX_CHARACTERS:,} characters together"
-            raise GrammarError([*problems, Problem.at(source, 0, f"a grammar has {limits}")])
+        if size > MAX_CHARACTERS:
+            message = (
+                f"the files of a grammar have more than {MAX_CHARACTERS:,} characters together"
+            )
+            raise GrammarError([*problems, Problem.at(source, 0, message)])
+        if len(found) >= MAX_FILES:
+            message = f"a grammar has more than {MAX_FILES:,} files"
+            raise GrammarError([*problems, Problem.at(source, 0, message)])
         try:
             file = parse_file(source, value_expressions=value_expressions)
         except GrammarError as error:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from uncaged_dispatcher.grammar.scopes import Definition
 from uncaged_dispatcher.grammar.syntax import (
     Alternative,
-    Capture,
     Expression,
     Group,
+    Literal,
     Part,
     PartValue,
-    RuleCapture,
     Spacing,
     Variable,
 )
@@ -42,10 +41,13 @@ def _linked_part(part: Part, spacing: Spacing) -> Part:
 
 
 def implicit_value(alternative: Alternative) -> Expression | None:
-    """Return the value of an alternative without ``->``: its only variable, or its only part."""
+    """Return the value of an alternative without ``->``: that of its only variable; without
+    variables that of its only group or reference, or of its only part.
+    """
     own = list(captures(alternative))
-    if len(own) == 1:
-        return Variable(own[0].variable, own[0].at)
-    if len(alternative.parts) == 1 and not isinstance(alternative.parts[0], Capture | RuleCapture):
-        return PartValue(0, alternative.at)
-    return None
+    if own:
+        return Variable(own[0].variable, own[0].at) if len(own) == 1 else None
+    inner = [i for i, part in enumerate(alternative.parts) if not isinstance(part, Literal)]
+    if len(inner) == 1:
+        return PartValue(inner[0], alternative.parts[inner[0]].at)
+    return PartValue(0, alternative.at) if not inner else None

@@ -9,6 +9,7 @@ from typing import NoReturn
 from uncaged_dispatcher.grammar.checks import errors_of, reachable, unused, warnings_of
 from uncaged_dispatcher.grammar.cycles import loops, without_value
 from uncaged_dispatcher.grammar.files import read_files
+from uncaged_dispatcher.grammar.inference import value_errors
 from uncaged_dispatcher.grammar.limits import MAX_PROBLEMS
 from uncaged_dispatcher.grammar.linking import linked_alternatives
 from uncaged_dispatcher.grammar.problems import GrammarError, Problem
@@ -66,21 +67,27 @@ def load_rules(
         problems.extend(errors_of(definition))
     problems.extend(_loop_errors(rules, start))
     problems.extend(_value_errors(rules, start, start_value_required=start_value_required))
+    problems.extend(value_errors(rules))
     if problems:
         _refuse(problems)
     warnings = [problem for found in names.definitions for problem in warnings_of(found)]
     warnings.extend(unused(names, start))
-    return Loaded(_reached(rules, reachable(names, [start]), start), tuple(warnings))
+    return Loaded(
+        _reached(rules, reachable(names, [start]), start), tuple(_limited(warnings, "warnings"))
+    )
 
 
 def _refuse(problems: Sequence[Problem]) -> NoReturn:
-    """Raise all problems, up to the limit."""
+    raise GrammarError(_limited(problems, "errors"))
+
+
+def _limited(problems: Sequence[Problem], what: str) -> list[Problem]:
+    """Return the first problems, up to the limit; the last one counts the rest."""
     listed = list(problems[:MAX_PROBLEMS])
     if len(problems) > MAX_PROBLEMS:
-        last = listed[-1]
-        more = f"and {len(problems) - MAX_PROBLEMS + 1} more errors"
-        listed[-1] = replace(last, message=f"{last.message}; {more}")
-    raise GrammarError(listed)
+        rest = f"{listed[-1].message}; and {len(problems) - MAX_PROBLEMS} more {what}"
+        listed[-1] = replace(listed[-1], message=rest)
+    return listed
 
 
 def _loop_errors(rules: Sequence[LinkedRule], start: int) -> Iterator[Problem]:

@@ -27,6 +27,8 @@ from uncaged_dispatcher.grammar.syntax import (
 _RUN = re.compile(rf"[^|()<>$\-;{{}}\[\]\\/{SPACES}]++")
 """Characters of a word that mean nothing else; '/' is looked at alone, for comments."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 def parse(text: str, *, name: str = "main.agr") -> list[str]:
     """Return the names of the rules of a grammar in the order of their definitions.
@@ -73,6 +75,8 @@ class _FileParser:
             )
         if (nul := scanner.text.find("\0")) >= 0:
             scanner.fail("a NUL character is not allowed; write \\0", nul)
+        if half := _SURROGATE.search(scanner.text):
+            scanner.fail("half of a surrogate pair is no character", half.start())
 
     def _import(self) -> ImportStatement:
         scanner = self._scanner

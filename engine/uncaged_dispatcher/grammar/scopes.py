@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from uncaged_dispatcher.grammar.files import imports_types, target_of
-from uncaged_dispatcher.grammar.limits import MAX_RULES
+from uncaged_dispatcher.grammar.limits import MAX_IMPORTED, MAX_RULES
 from uncaged_dispatcher.grammar.phrases import PHRASES, phrase_alternatives
 from uncaged_dispatcher.grammar.problems import GrammarError, Problem
 from uncaged_dispatcher.grammar.syntax import (
@@ -61,6 +61,7 @@ class Names:
         self.definitions: list[Definition] = []
         self.scopes = {path: FileNames(file.source) for path, file in files.items()}
         self.problems: list[Problem] = []
+        self._imported = 0
         for path, file in files.items():
             self._define(self.scopes[path], file)
         for path, file in files.items():
@@ -90,6 +91,10 @@ class Names:
             return
         exporting = self.scopes[target_of(path, statement)]
         for rule_name in self._imported_names(exporting, statement):
+            self._imported += 1
+            if self._imported > MAX_IMPORTED:
+                message = f"the files of a grammar import more than {MAX_IMPORTED:,} rules"
+                raise GrammarError([Problem.at(scope.source, statement.at, message)])
             place = exporting.own.get(rule_name)
             if place is None or not self.definitions[place].exported:
                 reason = "is not in" if place is None else "is not exported by"

@@ -124,7 +124,8 @@ class Alternative:
     As parsed: ``spacing`` is None without an annotation of its own, ``value`` without ``->``.
     As linked: ``spacing`` is always set (its own, else that of the rule or of the alternative
     around its group), and ``value`` is None only where there is no value: an implicit value is a
-    `Variable` (the only variable) or a `PartValue` (the only part).
+    `Variable` (the only variable) or a `PartValue` (without variables, the only group or reference,
+    or the only part).
     """
 
     parts: tuple[Part, ...]

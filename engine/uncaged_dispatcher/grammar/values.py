@@ -9,6 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, assert_never
 
+from uncaged_dispatcher.grammar.kinds import (
+    COMPARISONS,
+    KINDS,
+    arguments_problem,
+    condition_problem,
+    kind_of,
+    member_problem,
+    method_problem,
+    operand_problem,
+    operands_problem,
+    spread_problem,
+)
 from uncaged_dispatcher.grammar.limits import MAX_TEXT, MAX_VALUE_DEPTH, MAX_VALUE_ITEMS
 from uncaged_dispatcher.grammar.methods import METHODS, Method, MethodError, same, scalar_text
 from uncaged_dispatcher.grammar.numbers import calculate, is_number
@@ -33,17 +45,6 @@ from uncaged_dispatcher.grammar.syntax import (
 )
 
 Ordered = TypeVar("Ordered", str, float)
-COMPARISONS = frozenset({"<", ">", "<=", ">="})
-KINDS = {
-    "string": "a text",
-    "number": "a number",
-    "boolean": "true or false",
-    "object": "an object",
-    "array": "a list",
-    "null": "null",
-    "undefined": "nothing",
-}
-"""Kinds of values, as messages name them."""
 
 
 class EvaluationError(Exception):
@@ -52,25 +53,6 @@ class EvaluationError(Exception):
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
         self.at = at
-
-
-def kind_of(value: object) -> str:
-    """Return the kind of a value: one of `KINDS`."""
-    match value:
-        case str():
-            return "string"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case None:
-            return "null"
-        case Undefined():
-            return "undefined"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def evaluate(
@@ -157,7 +139,7 @@ class _Evaluation:
             elif isinstance(value, dict):
                 yield from value.items()
             elif value is not UNDEFINED and value is not None:
-                raise EvaluationError(entry.at, f"{_a(value)} cannot be spread in an object")
+                raise EvaluationError(entry.at, spread_problem(kind_of(value), "object"))
 
     def _items(self, items: tuple[Expression | Spread, ...]) -> list[object]:
         values: list[object] = []
@@ -167,7 +149,7 @@ class _Evaluation:
                 continue
             value = self.value(item.value)
             if not isinstance(value, list | Undefined):
-                raise EvaluationError(item.at, f"{_a(value)} cannot be spread in a list")
+                raise EvaluationError(item.at, spread_problem(kind_of(value), "array"))
             values.extend(value if isinstance(value, list) else ())
             if len(values) > MAX_VALUE_ITEMS:
                 raise EvaluationError(item.at, f"a list has at most {MAX_VALUE_ITEMS:,} items")
@@ -196,14 +178,14 @@ class _Evaluation:
                 if value is UNDEFINED:
                     return UNDEFINED
                 if not is_number(value):
-                    raise EvaluationError(operand.at, f"'-' takes a number, not {_a(value)}")
+                    raise EvaluationError(expression.at, operand_problem("-", kind_of(value)))
                 return -value
 
     def _truth(self, expression: Expression) -> bool:
         """Return a condition: true or false; what is absent is false."""
         value = self.value(expression)
         if not isinstance(value, bool | Undefined):
-            raise EvaluationError(expression.at, f"a condition is true or false, not {_a(value)}")
+            raise EvaluationError(expression.at, condition_problem(kind_of(value)))
         return value is True
 
     def _binary(self, expression: Binary) -> object:
@@ -235,7 +217,7 @@ class _Evaluation:
             case MethodCall(_, name, arguments):
                 method = METHODS.get(kind_of(target), {}).get(name)
                 if method is None:
-                    raise EvaluationError(expression.at, f"{_a(target)} has no method '{name}'")
+                    raise EvaluationError(expression.at, method_problem(kind_of(target), name))
                 return _called(method, name, target, self._items(arguments), expression.at)
 
 
@@ -253,8 +235,7 @@ def _combined(operator: str, left: object, right: object, at: int) -> object:
         if operator in COMPARISONS:
             return _ordered(operator, left, right)
         return calculate(operator, left, right)
-    takes = "two numbers or two texts" if operator in {*COMPARISONS, "+"} else "two numbers"
-    raise EvaluationError(at, f"'{operator}' takes {takes}, not {_a(left)} and {_a(right)}")
+    raise EvaluationError(at, operands_problem(operator, kind_of(left), kind_of(right)))
 
 
 def _ordered(operator: str, left: Ordered, right: Ordered) -> bool:
@@ -280,7 +261,7 @@ def _member(target: object, name: str, at: int) -> object:
         return target.get(name, UNDEFINED)
     if isinstance(target, str | list) and name == "length":
         return len(target)
-    raise EvaluationError(at, f"{_a(target)} has no property '{name}'")
+    raise EvaluationError(at, member_problem(kind_of(target), name))
 
 
 def _element(target: object, index: object, at: int) -> object:
@@ -291,33 +272,16 @@ def _element(target: object, index: object, at: int) -> object:
     if isinstance(target, str | list) and is_number(index):
         known = isinstance(index, int) and 0 <= index < len(target)
         return target[int(index)] if known else UNDEFINED
-    raise EvaluationError(at, f"{_a(target)} has no element at {_a(index)}")
+    raise EvaluationError(at, f"{KINDS[kind_of(target)]} has no element at {KINDS[kind_of(index)]}")
 
 
 def _called(method: Method, name: str, target: object, arguments: list[object], at: int) -> object:
     if UNDEFINED in arguments:
         return UNDEFINED
-    problem = wrong_arguments(method, name, [kind_of(argument) for argument in arguments])
+    problem = arguments_problem(method, name, [kind_of(argument) for argument in arguments])
     if problem:
         raise EvaluationError(at, problem)
     try:
         return method.call(target, *arguments)
     except MethodError as error:
         raise EvaluationError(at, f"{name}: {error}") from None
-
-
-def wrong_arguments(method: Method, name: str, kinds: list[str]) -> str:
-    """Return why arguments of these kinds do not fit a method, or nothing."""
-    most = len(method.arguments)
-    if len(kinds) < method.needed or (len(kinds) > most and not method.more):
-        count = str(most) if method.needed == most else f"{method.needed} to {most}"
-        return f"{name} takes {count} arguments, not {len(kinds)}"
-    for place, kind in enumerate(kinds):
-        wanted = method.arguments[min(place, most - 1)]
-        if wanted and kind and kind != wanted:
-            return f"{name} takes {KINDS[wanted]} as its argument {place + 1}, not {KINDS[kind]}"
-    return ""
-
-
-def _a(value: object) -> str:
-    return KINDS[kind_of(value)]
