@@ -92,7 +92,7 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
     shown_constants: ("number of the error", "string of the error"),
     strings: ("string",),
     shown_strings: ("string of the result",),
-    values_for_none: ("value for None",),
+    values_for_none: ("value for None", "fitting value for None"),
     names_for_none: ("name for None",),
     off_by_one: ("off by one",),
     offsets: ("offset",),

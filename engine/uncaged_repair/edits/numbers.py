@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from .arguments import called_name
@@ -16,6 +16,20 @@ from .texts import is_bare, quoted
 
 SHOWN_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 SHOWN_STRING = re.compile(r"'([^'\\\n]{1,40})'")
+NO_ATTRIBUTE = re.compile(r"'NoneType' object has no attribute '(\w+)'")
+ABLE: Mapping[str, Sequence[str]] = {
+    "item assignment": ("{}", "[]"),
+    "is not iterable": ("[]", "()", "{}"),
+    "is not subscriptable": ("[]", "{}", "''"),
+    "has no len": ("[]", "''"),
+    "'int'": ("0",),
+    "'float'": ("0",),
+    "to str": ("''",),
+    "'str'": ("''",),
+    "'list'": ("[]",),
+}
+"""Values that can do what an error says `None` cannot."""
+LITERALS = {"[]": list, "{}": dict, "set()": set, "''": str}
 MAX_SHOWN = 8
 FAR_BEHIND = 4
 Number = TypeVar("Number", int, float)
@@ -51,10 +65,27 @@ def shown_constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def values_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield a literal in place of `None`."""
+    """Yield a literal in place of `None`; first one that could do what `None` could not in the
+    failing run.
+    """
     if _is_none(site, node):
+        for rank, text in enumerate(_fitting_values(site)):
+            yield site.edit(node, text, "fitting value for None", 1 / (1 + 0.4 * rank))
         for rank, text in enumerate(("[]", "{}", "0", "''", "False", "True", "set()", "()")):
             yield site.edit(node, text, "value for None", 1 / (1 + 0.4 * rank))
+
+
+def _fitting_values(site: EditSite) -> list[str]:
+    """Return the literals that can do what the errors say `None` cannot."""
+    found: list[str] = []
+    for _, message in site.facts.errors:
+        if "NoneType" not in message:
+            continue
+        for text, values in ABLE.items():
+            found += values if text in message else ()
+        if missing := NO_ATTRIBUTE.search(message):
+            found += [text for text, kind in LITERALS.items() if hasattr(kind, missing[1])]
+    return list(dict.fromkeys(found))
 
 
 def names_for_none(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:

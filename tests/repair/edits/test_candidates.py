@@ -183,6 +183,30 @@ def test_none_becomes_the_variable_that_is_named_like_its_place(place: str) -> N
     assert head + place.format("other").replace("None", "wanted") not in other
 
 
+@pytest.mark.parametrize(
+    ("message", "value"),
+    [
+        ("'NoneType' object does not support item assignment", "{}"),
+        ("'NoneType' object is not iterable", "[]"),
+        ("'NoneType' object has no attribute 'union'", "set()"),
+        ("'NoneType' object has no attribute 'items'", "{}"),
+        ("unsupported operand type(s) for +=: 'NoneType' and 'int'", "0"),
+        ('can only concatenate str (not "NoneType") to str', "''"),
+    ],
+)
+def test_none_becomes_a_value_that_can_do_what_none_could_not(message: str, value: str) -> None:
+    """The literal that fits the error is the first value for `None`, and an early edit of the line;
+    without the error it is not so early.
+    """
+    text = "def f(a, b):\n    c = None\n    return g(a, b, c)\n"
+    wanted = text.replace("None", value)
+    found = results(text, ValueFacts(errors=(("TypeError", message),)))
+    literals = [text.replace("None", other) for other in ("{}", "[]", "set()", "0", "''", "()")]
+    assert min(literals, key=found.index) == wanted
+    assert found.index(wanted) < 6
+    assert results(text).index(wanted) > found.index(wanted)
+
+
 def test_a_callback_is_stored_although_it_is_a_function() -> None:
     """A parameter that held a function, and one that held a function or a flag, replace `None`."""
     text = "class A:\n    def __init__(self, made, kind):\n        self.made = None\n"
