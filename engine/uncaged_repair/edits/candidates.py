@@ -49,15 +49,14 @@ from .names import (
     variable_attributes,
     variables,
 )
+from .none_values import names_for_none, values_for_none
 from .numbers import (
     constants,
-    names_for_none,
     off_by_one,
     offsets,
     parts,
     shown_constants,
     slices,
-    values_for_none,
 )
 from .odds import bounded_weight, highest_weight, weight_of
 from .operators import arithmetic, assignments, comparisons, logic
