@@ -182,8 +182,9 @@ class Carrier:
                 ),
             )
         self._check_inner_imports(source, statement)
+        lines = statement.first_lines()
         for needed in statement.needs:
-            self._take(source, needed, source.place(statement.line_of(needed)))
+            self._take(source, needed, source.place(lines[needed]))
 
     def _take_import(
         self, source: Source, statement: Statement, node: ImportNode, alias: ast.alias

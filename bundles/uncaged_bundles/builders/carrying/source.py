@@ -30,12 +30,13 @@ class Statement:
     binds: tuple[str, ...]
     needs: tuple[str, ...]
 
-    def line_of(self, name: str) -> int:
-        """Return the line where *name* is used first, or the statement's own."""
-        lines = [
-            node.lineno for node in self.walk() if isinstance(node, ast.Name) and node.id == name
-        ]
-        return min(lines, default=self.nodes[0].lineno)
+    def first_lines(self) -> dict[str, int]:
+        """Return the line of each name that it needs where that is used first, else its own."""
+        lines = dict.fromkeys(self.needs, self.nodes[0].lineno)
+        uses = [(node.id, node.lineno) for node in self.walk() if isinstance(node, ast.Name)]
+        # in reverse order, so that the first line is the one that stays
+        lines.update(sorted(uses, key=lambda use: -use[1]))
+        return lines
 
     def walk(self) -> Iterator[ast.AST]:
         for node in self.nodes:
