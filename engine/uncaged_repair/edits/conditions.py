@@ -5,7 +5,7 @@ None before use.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from .edit import Nature, SourceEdit
 from .edit_site import SYMBOLS, EditSite
@@ -26,36 +26,39 @@ def extensions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     """
     nature: Nature = "hide" if _leads_to_raise(node) else "change"
     for condition in conditions_of(node):
-        for extra, likely in _further_conditions(site, condition):
-            text = _joined(site, condition, ast.Or, extra)
+        inside = list(ast.walk(condition))
+        for extra, likely, before in _further_conditions(site, condition, inside):
+            text = _joined(site, condition, ast.Or, extra, before=before)
             yield site.edit(condition, text, "condition extended", likely)
-            text = _joined(site, condition, ast.And, extra)
+            text = _joined(site, condition, ast.And, extra, before=before)
             yield site.edit(condition, text, "condition narrowed", likely, nature)
-        for part in _chains_within(condition):
-            for extra, likely in _further_conditions(site, part)[:MAX_INNER]:
-                text = _joined(site, part, type(part.op), extra)
-                if isinstance(part.op, ast.Or):
-                    yield site.edit(part, text, "condition extended", INNER * likely)
-                else:
-                    yield site.edit(part, text, "condition narrowed", INNER * likely, nature)
+        for part in inside[1:]:
+            if isinstance(part, ast.BoolOp):
+                yield from _inner_extensions(site, part, nature)
 
 
-def _chains_within(condition: ast.expr) -> Iterator[ast.BoolOp]:
-    """Yield the chains of `and` or `or` that are parts of *condition*."""
-    for node in ast.walk(condition):
-        if isinstance(node, ast.BoolOp) and node is not condition:
-            yield node
+def _inner_extensions(site: EditSite, part: ast.BoolOp, nature: Nature) -> Iterator[SourceEdit]:
+    """Yield a chain that is part of a condition, with one condition more."""
+    found = _further_conditions(site, part, list(ast.walk(part)))
+    for extra, likely, before in found[:MAX_INNER]:
+        text = _joined(site, part, type(part.op), extra, before=before)
+        if isinstance(part.op, ast.Or):
+            yield site.edit(part, text, "condition extended", INNER * likely)
+        else:
+            yield site.edit(part, text, "condition narrowed", INNER * likely, nature)
 
 
-def _joined(site: EditSite, condition: ast.expr, operator: type[ast.boolop], extra: str) -> str:
-    """Return *condition* with the condition *extra* after it, or before it if that protects it. A
-    chain of the same operator gets no parentheses.
+def _joined(
+    site: EditSite, condition: ast.expr, operator: type[ast.boolop], extra: str, *, before: bool
+) -> str:
+    """Return *condition* with the condition *extra* before or after it. A chain of the same
+    operator gets no parentheses.
     """
     text = site.segment(condition)
     if isinstance(condition, LOOSE) and not isinstance(getattr(condition, "op", None), operator):
         text = f"({text})"
     added = _conjunct(extra) if operator is ast.And else extra
-    parts = (added, text) if _protects(extra, condition) else (text, added)
+    parts = (added, text) if before else (text, added)
     return f" {SYMBOLS[operator]} ".join(parts)
 
 
@@ -91,12 +94,17 @@ def exceptions(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
             yield site.edit(kind, name, "exception raised", 1 / (1 + 0.3 * rank))
 
 
-def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, float]]:
-    """Return conditions to add, likeliest first, each with a weight; none that is part of the chain
-    *condition*. An error about None makes tests for None likely.
+def _further_conditions(
+    site: EditSite, condition: ast.expr, nodes: Sequence[ast.AST]
+) -> list[tuple[str, float, bool]]:
+    """Return conditions to add, likeliest first, each with a weight and whether it has to come
+    first; none that is part of the chain *condition*. An error about None makes tests for None
+    likely.
+
+    nodes: those of the condition.
     """
     missing = any("NoneType" in message for _, message in site.facts.errors)
-    inside = {node.id for node in ast.walk(condition) if isinstance(node, ast.Name)}
+    inside = {node.id for node in nodes if isinstance(node, ast.Name)}
     found: list[tuple[str, float]] = []
     for name in (name for name in site.names if name not in ("self", "cls") and not name.isupper()):
         types, near = site.names[name], name in inside
@@ -129,7 +137,10 @@ def _further_conditions(site: EditSite, condition: ast.expr) -> list[tuple[str, 
         if text not in known:
             best[text] = max(weight, best.get(text, 0.0))
     ordered = sorted(best.items(), key=lambda item: -item[1])[:MAX_FURTHER]
-    return [(text, weight / (1 + 0.06 * rank)) for rank, (text, weight) in enumerate(ordered)]
+    return [
+        (text, weight / (1 + 0.06 * rank), _protects(text, inside))
+        for rank, (text, weight) in enumerate(ordered)
+    ]
 
 
 def _leads_to_raise(node: ast.AST) -> bool:
@@ -137,14 +148,12 @@ def _leads_to_raise(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)
 
 
-def _protects(extra: str, condition: ast.expr) -> bool:
-    """Return whether *extra* tests a variable for None or emptiness that *condition* goes on to
-    use: it has to come first.
+def _protects(extra: str, inside: Collection[str]) -> bool:
+    """Return whether *extra* tests a variable for None or emptiness that a condition with the names
+    *inside* goes on to use: it has to come first.
     """
     name = extra.removeprefix("not ").removesuffix(" is None")
-    return name != extra and any(
-        isinstance(node, ast.Name) and node.id == name for node in ast.walk(condition)
-    )
+    return name != extra and name in inside
 
 
 def _conjunct(extra: str) -> str:
