@@ -4,7 +4,7 @@ question, or a miss.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from uncaged_bundles.errors import UsageError
@@ -133,21 +133,45 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """Help for a person whose sentence no rule read.
+
+    nearest: the three nearest flows. corrected: the sentence with a misspelt word replaced, which
+    some flow reads; a person must accept it.
+    """
+
+    nearest: tuple[Nearest, ...] = ()
+    corrected: str | None = None
+
+
+NO_ADVICE = Advice()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
     """A sentence that no rule read.
 
-    why: one sentence for a person. nearest: the three nearest flows. refused: for each reading that
-    was refused, the reason. enable: the command that enables a flow or pack which would read the
-    sentence. corrected: the sentence with a misspelt word replaced, which a person may accept.
+    why: one sentence for a person. refused: for each reading that was refused, the reason. enable:
+    the command that enables a flow or pack which would read the sentence. advise: computes the
+    help, which takes longer than the look-up; see `advice`.
     """
 
     sentence: str
     why: str
-    nearest: tuple[Nearest, ...] = ()
     refused: tuple[str, ...] = ()
     enable: str | None = None
-    corrected: str | None = None
+    advise: Callable[[], Advice] = field(default=lambda: NO_ADVICE, compare=False)
     elapsed_ms: float = 0.0
+
+    @property
+    def nearest(self) -> tuple[Nearest, ...]:
+        """Return the three nearest flows with their patterns."""
+        return self.advise().nearest
+
+    @property
+    def corrected(self) -> str | None:
+        """Return the sentence with a misspelt word replaced, or None."""
+        return self.advise().corrected
 
     def document(self) -> dict[str, object]:
         """Return the miss as JSON."""

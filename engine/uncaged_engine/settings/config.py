@@ -74,6 +74,23 @@ class SearchSettings:
     key: str | None = None
 
 
+Strategy = Literal["first-match", "score-rank", "priority", "ask", "remembered-or-ask"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollisionSettings:
+    """Decision among several readings of one sentence.
+
+    kind: readings collide if their scores are equal, or if they call other flows. order: packs, the
+    preferred one first. several: the decision inside a sentence of several calls.
+    """
+
+    kind: Literal["scores", "flows"] = "scores"
+    strategy: Strategy = "remembered-or-ask"
+    order: tuple[str, ...] = ()
+    several: Literal["priority", "abort", "ask"] = "priority"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretSource:
     """Source of a secret's value: a variable of the caller's environment, a file, or the system's
@@ -114,6 +131,7 @@ class Config:
     keys: Path | None = field(default=None, compare=False)
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSettings | None = None
+    collisions: CollisionSettings = field(default_factory=CollisionSettings)
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     environment: tuple[str, ...] = ()

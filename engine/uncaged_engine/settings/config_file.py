@@ -14,7 +14,16 @@ from uncaged_bundles.errors import DamagedError, UsageError
 from uncaged_bundles.storage.document import load_yaml
 from uncaged_bundles.urls import UrlError, read_target
 
-from .config import AgentSettings, Config, FlowSettings, LimitSettings, SearchSettings, SecretSource
+from .config import (
+    AgentSettings,
+    CollisionSettings,
+    Config,
+    FlowSettings,
+    LimitSettings,
+    SearchSettings,
+    SecretSource,
+    Strategy,
+)
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
 
@@ -66,6 +75,13 @@ class SearchSection(StrictSection):
     key: str | None = None
 
 
+class CollisionSection(StrictSection):
+    kind: Literal["scores", "flows"] = "scores"
+    strategy: Strategy = "remembered-or-ask"
+    order: list[str] = []
+    several: Literal["priority", "abort", "ask"] = "priority"
+
+
 class RatesSection(StrictSection):
     """Prices in US dollars per million tokens."""
 
@@ -102,6 +118,7 @@ class ConfigSection(StrictSection):
     limits: LimitsSection = LimitsSection()
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSection | None = None
+    collisions: CollisionSection = CollisionSection()
     secrets: dict[str, SecretSection] = {}
     prices: dict[str, PriceSection] = {}
     environment: list[str] = []
@@ -157,6 +174,7 @@ def explain(error: ValidationError) -> Iterator[str]:
 
 def known_keys(location: tuple[int | str, ...]) -> list[str]:
     sections: dict[str, type[StrictSection]] = {
+        "collisions": CollisionSection,
         "flows": FlowSection,
         "limits": LimitsSection,
         "models": ModelSection,
@@ -246,6 +264,12 @@ def settle(section: ConfigSection, path: Path) -> Config:
         ),
         sandbox=section.sandbox,
         search=None if section.search is None else SearchSettings(**section.search.model_dump()),
+        collisions=CollisionSettings(
+            kind=section.collisions.kind,
+            strategy=section.collisions.strategy,
+            order=tuple(section.collisions.order),
+            several=section.collisions.several,
+        ),
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={
             name: price.model_dump(exclude_none=True) for name, price in section.prices.items()

@@ -1,0 +1,109 @@
+"""Compiled rules of a flow or a pack, as rows of the index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from uncaged_bundles.records import dataclass
+
+from ..entities.captures import TEXT
+from ..grammar.compiled import CompiledGrammar, compile_rules
+from ..grammar.loading import load_rules
+from ..grammar.patterns import Pattern, Reference, Step, TextSlot
+from ..grammar.problems import GrammarError
+from ..packs.pack import Pack
+from ..packs.patterns import PatternRule, check_rule, pattern_rules
+from .database import RuleRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledSource:
+    """The rules of a flow or a pack. problems: a sentence for each rule that was left out."""
+
+    rules: tuple[RuleRow, ...]
+    problems: tuple[str, ...] = ()
+
+
+def compile_flow(digest: str, descriptor: Mapping[str, object]) -> CompiledSource:
+    """Return the rules of a bundle's patterns. A pattern that is no rule hides no other."""
+    rules: list[RuleRow] = []
+    problems: list[str] = []
+    for rule in pattern_rules(str(descriptor["name"]), descriptor):
+        try:
+            grammar = load_pattern(rule)
+        except GrammarError as exc:
+            problems.append(f"pattern {rule.pattern[:200]!r}: {exc.problems[0].message}")
+            continue
+        rules.append(_row(digest, rule.name, rule.pattern, grammar))
+    return CompiledSource(rules=tuple(rules), problems=tuple(problems))
+
+
+def load_pattern(rule: PatternRule) -> CompiledGrammar:
+    """Return a pattern's compiled rule.
+
+    Raises:
+        GrammarError: the pattern is no rule.
+    """
+    check_rule(rule)
+    whole = compile_rules(load_rules(rule.text, name=rule.name).rules)
+    return next(separate(whole))
+
+
+def compile_pack(digest: str, pack: Pack) -> CompiledSource:
+    """Return the rules of a pack's own grammar, one for each alternative of its start.
+
+    Raises:
+        GrammarError: the grammar cannot be used; a pack is refused whole.
+    """
+    if not pack.rules.strip():
+        return CompiledSource(rules=())
+    # on the first line, so that the places of problems are those of the file
+    types = f"import {{ {', '.join(pack.entities)} }}; " if pack.entities else ""
+    whole = compile_rules(load_rules(types + pack.rules, name=f"{pack.name}.agr").rules)
+    rules = [
+        _row(digest, whole.entries[number].name, whole.entries[number].name, part)
+        for number, part in enumerate(separate(whole))
+    ]
+    return CompiledSource(rules=tuple(rules))
+
+
+def separate(grammar: CompiledGrammar) -> Iterator[CompiledGrammar]:
+    """Yield a grammar for each alternative of the start, with the rules that it reaches only."""
+    for entry, pattern in zip(grammar.entries, grammar.rules[grammar.start], strict=True):
+        numbers: dict[int, int] = {}
+        rules: list[tuple[Pattern, ...]] = [(_renumbered(pattern, numbers),)]
+        for old in _growing(numbers):
+            rules.append(tuple(_renumbered(each, numbers) for each in grammar.rules[old]))
+        yield CompiledGrammar(rules=tuple(rules), start=0, entries=(entry,))
+
+
+def _growing(numbers: dict[int, int]) -> Iterator[int]:
+    """Yield the keys of a mapping that grows meanwhile."""
+    at = 0
+    while at < len(numbers):
+        yield list(numbers)[at]
+        at += 1
+
+
+def _renumbered(pattern: Pattern, numbers: dict[int, int]) -> Pattern:
+    """Return a pattern whose references have numbers from 1 on, in the order of their first use,
+    and whose free captures have a type, so that readings hold their places.
+    """
+    steps: list[Step] = []
+    for step in pattern.steps:
+        match step.part:
+            case Reference(rule=rule, variable=variable):
+                number = numbers.setdefault(rule, len(numbers) + 1)
+                steps.append(Step(Reference(number, variable), step.repeat))
+            case TextSlot(variable=variable, entity=""):
+                steps.append(Step(TextSlot(variable, TEXT), step.repeat))
+            case _:
+                steps.append(step)
+    return Pattern(pattern.spacing, tuple(steps), pattern.value)
+
+
+def _row(digest: str, name: str, pattern: str, grammar: CompiledGrammar) -> RuleRow:
+    required = dict.fromkeys(words for entry in grammar.entries for words in entry.required)
+    body = json.dumps(grammar.document(), ensure_ascii=False, separators=(",", ":"))
+    return RuleRow(digest=digest, name=name, pattern=pattern, body=body, required=tuple(required))

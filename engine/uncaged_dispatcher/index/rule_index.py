@@ -1,0 +1,271 @@
+"""Index of the rules of all flows and packs of a store, in ``dispatcher/rules.db``.
+
+Each look-up compares the state of the registry and of the packs first, and brings in what changed:
+a new version of a flow is one source to compile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from uncaged_bundles.errors import StorageError, UncagedError
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.records import dataclass
+from uncaged_bundles.storage.registry import Flow, read_entries
+from uncaged_bundles.version import __version__
+from uncaged_engine.api import Engine
+from uncaged_engine.services.registry import KNOWN
+
+from ..grammar.compiled import FORMAT, CompiledGrammar
+from ..packs.pack import Pack
+from ..packs.registered import PackSet, RegisteredPacks
+from .database import FlowRow, RuleDatabase, RuleRow
+from .differences import changed_lines
+
+FILE = "rules.db"
+SETTLED_NS = 2_000_000_000
+"""Age at which a file's state identifies its content; see the registry's index."""
+_PACK = "pack:"
+_MOST_KEPT = 4096
+_VERSION = f"{__version__} 1 {FORMAT}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedRule:
+    """A rule with its compiled form and the flows that it belongs to; a pack's rule has none."""
+
+    row: RuleRow
+    grammar: CompiledGrammar
+    flows: tuple[FlowRow, ...]
+    facts: Mapping[str, object]
+
+    @property
+    def is_pack(self) -> bool:
+        return self.row.digest.startswith(_PACK)
+
+
+class RuleIndex:
+    """The rules of one store. Opens its file at the first look-up; `close` closes it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._registry = engine.registry
+        self._store = engine.store
+        self._packs = RegisteredPacks(engine.store)
+        self._pack_set: PackSet | None = None
+        self._opened: RuleDatabase | None = None
+        self._checked: object = None
+        self._grammars: dict[int, tuple[RuleRow, CompiledGrammar, Mapping[str, object]]] = {}
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def packs(self) -> PackSet:
+        """Return the packs as they are in the index, whose copies need no YAML."""
+        database = self._current()
+        if self._pack_set is None:
+            found = json.loads(database.meta("pack_set") or "[]")
+            packs = map(Pack.restore, found)
+            self._pack_set = PackSet(packs={pack.name: pack for pack in packs})
+        return self._pack_set
+
+    def find(self, words: Collection[str]) -> list[IndexedRule]:
+        """Return the rules that a sentence with these words may have a reading by, those of
+        disabled flows and packs included.
+        """
+        database = self._current()
+        found = []
+        for number in database.find(words):
+            kept = self._grammars.get(number) or self._load(database, number)
+            if kept is not None:
+                row, grammar, facts = kept
+                flows = tuple(database.flows_of(row.digest))
+                found.append(IndexedRule(row=row, grammar=grammar, flows=flows, facts=facts))
+        return found
+
+    def flow(self, name: str) -> tuple[FlowRow, Mapping[str, object]] | None:
+        """Return a flow with the facts about its bundle."""
+        database = self._current()
+        row = database.flow(name)
+        return None if row is None else (row, database.facts(row.digest) or {})
+
+    def flow_row(self, name: str) -> FlowRow | None:
+        """Return a flow without the facts about its bundle."""
+        return self._current().flow(name)
+
+    def enabled(self) -> Iterator[tuple[str, Mapping[str, object], list[RuleRow]]]:
+        """Yield each enabled flow with the facts about its bundle and its rules."""
+        database = self._current()
+        rules: dict[str, list[RuleRow]] = {}
+        for rule in database.rules():
+            rules.setdefault(rule.digest, []).append(rule)
+        for flow in database.flows():
+            if flow.enabled:
+                yield flow.name, database.facts(flow.digest) or {}, rules.get(flow.digest, [])
+
+    def declared_flows(self, pack: str) -> list[str]:
+        """Return the flows whose descriptor names a pack."""
+        database = self._current()
+        return [row.name for digest in database.members(pack) for row in database.flows_of(digest)]
+
+    def words(self) -> list[str]:
+        """Return all required words of all rules."""
+        return self._current().words()
+
+    # Keeping up with registry and packs
+
+    def _current(self) -> RuleDatabase:
+        """Return the index after it was brought up to date."""
+        database = self._opened
+        if database is None:
+            database = self._opened = self._open()
+        seen = (self._registry_seen(), self._packs.stamp())
+        if seen != self._checked or seen[0] is None:
+            try:
+                self._refresh(database, seen[1])
+            except sqlite3.DatabaseError as exc:
+                database = self._rebuilt(exc, seen[1])
+            self._checked = seen
+        return database
+
+    def _open(self) -> RuleDatabase:
+        path = self._path()
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            return RuleDatabase(path, _VERSION)
+        except sqlite3.OperationalError:
+            return RuleDatabase(None, _VERSION)  # a store that cannot be written
+        except sqlite3.DatabaseError:
+            _remove(path)
+            return RuleDatabase(path, _VERSION)
+        except OSError:
+            return RuleDatabase(None, _VERSION)
+
+    def _rebuilt(self, problem: sqlite3.DatabaseError, packs: str) -> RuleDatabase:
+        """Replace a damaged file, or continue in memory where it cannot be written."""
+        self.close()
+        self._grammars.clear()
+        if not isinstance(problem, sqlite3.OperationalError):
+            _remove(self._path())
+        database = RuleDatabase(
+            None if isinstance(problem, sqlite3.OperationalError) else self._path(), _VERSION
+        )
+        try:
+            self._refresh(database, packs)
+        except sqlite3.DatabaseError as exc:
+            database.close()
+            raise StorageError(f"the index {self._path()} cannot be written: {exc}") from exc
+        self._opened = database
+        return database
+
+    def _path(self) -> Path:
+        return self._store.root / "dispatcher" / FILE
+
+    def _registry_seen(self) -> object:
+        """Return the identity of the registry's text; None while another edit may leave it as
+        it is.
+        """
+        try:
+            found = os.stat(self._store.registry_path)  # noqa: PTH116 - at every sentence
+        except OSError:
+            return 0
+        if time.time_ns() - found.st_mtime_ns < SETTLED_NS:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+    def _refresh(self, database: RuleDatabase, packs: str) -> None:
+        """Bring in the changes of the registry and of the packs since the last time."""
+        same_packs = database.meta("packs") == packs
+        if same_packs and database.meta("registry") == self._registry.state():
+            return
+        with database.changing():
+            state, lines = self._registry.entries()
+            self._bring_in_flows(database, lines)
+            if not same_packs:
+                self._bring_in_packs(database)
+            database.put_meta("registry", state)
+            database.put_meta("packs", packs)
+        self._grammars.clear()
+        self._pack_set = None
+
+    def _bring_in_flows(self, database: RuleDatabase, lines: bytes) -> None:
+        former = database.meta("lines")
+        before, after = changed_lines(former if isinstance(former, bytes) else b"", lines)
+        if not before and not after:
+            return
+        flows = {flow.name: flow for flow in read_entries(after)}
+        database.drop_flows({flow.name for flow in read_entries(before)} - flows.keys())
+        database.put_flows(_row_of(flow) for flow in flows.values())
+        for flow in flows.values():
+            if database.facts(flow.hash) is None:
+                self._bring_in_bundle(database, flow.hash)
+        database.drop_sources(database.unused_sources())
+        database.put_meta("lines", lines)
+
+    def _bring_in_bundle(self, database: RuleDatabase, bundle_hash: BundleHash) -> None:
+        try:
+            descriptor = self._store.load_bundle(bundle_hash, KNOWN).descriptor.raw
+        except UncagedError as exc:
+            # one that is damaged, or made for an effect that is not here, hides no other
+            database.put_source(bundle_hash, {"problems": [str(exc)]}, ())
+            return
+        from .compiling import compile_flow  # 20 ms of CPU, for a new version of a flow only
+
+        source = compile_flow(bundle_hash, descriptor)
+        database.put_source(bundle_hash, _facts(descriptor, source.problems), source.rules)
+
+    def _bring_in_packs(self, database: RuleDatabase) -> None:
+        from .compiling import compile_pack
+
+        packs = self._packs.read().packs
+        documents = [pack.document() for pack in packs.values()]
+        database.put_meta("pack_set", json.dumps(documents, ensure_ascii=False))
+        for pack in packs.values():
+            digest = f"{_PACK}{pack.name}"
+            try:
+                rules, problems = compile_pack(digest, pack).rules, []
+            except UncagedError as exc:
+                rules, problems = (), [str(exc)]
+            database.put_source(digest, {"pack": pack.name, "problems": problems}, rules)
+        gone = {digest for digest in database.pack_sources() if digest[len(_PACK) :] not in packs}
+        database.drop_sources(gone)
+
+    def _load(
+        self, database: RuleDatabase, number: int
+    ) -> tuple[RuleRow, CompiledGrammar, Mapping[str, object]] | None:
+        row = database.rule(number)
+        if row is None:
+            return None
+        if len(self._grammars) >= _MOST_KEPT:
+            self._grammars.clear()
+        grammar = CompiledGrammar.read(json.loads(row.body))
+        kept = self._grammars[number] = row, grammar, database.facts(row.digest) or {}
+        return kept
+
+
+def _facts(descriptor: Mapping[str, object], problems: Sequence[str]) -> dict[str, object]:
+    """Return the facts about a bundle that readings need."""
+    kept = ("name", "description", "parameters", "pack", "learn", "examples", "unsupported")
+    facts = {key: descriptor[key] for key in kept if key in descriptor}
+    return {**facts, "problems": list(problems)}
+
+
+def _row_of(flow: Flow) -> FlowRow:
+    return FlowRow(name=flow.name, digest=flow.hash, enabled=flow.enabled, confirm=flow.confirm)
+
+
+def _remove(path: Path) -> None:
+    for name in _files(path):
+        with suppress(OSError):
+            name.unlink(missing_ok=True)
+
+
+def _files(path: Path) -> Iterable[Path]:
+    return (path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal")))

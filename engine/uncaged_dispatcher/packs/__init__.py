@@ -1,0 +1,1 @@
+"""Packs: flows that belong together, and the rules that read sentences for them."""

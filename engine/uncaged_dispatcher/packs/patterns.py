@@ -1,0 +1,155 @@
+"""Rules of a flow: one rule of the sentence grammar for each of its patterns, as text.
+
+A rule can only call the flow whose pattern it is made of: a pattern with a value, a second rule or
+an import is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from uncaged_bundles.contract import FOR_PEOPLE
+from uncaged_bundles.records import dataclass
+
+from ..grammar.parsing import parse_file
+from ..grammar.problems import GrammarError, Problem
+from ..grammar.syntax import FREE_TYPES, NUMBER_TYPE, SourceText
+
+_CAPTURE = re.compile(r"\$\(\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(?::\s*([A-Za-z]+)\s*)?\)")
+_SKIPPED = re.compile(r"\\.|//[^\n]*|/\*.*?\*/|\$\([^()]*\)", re.DOTALL)
+_PATH = "path"
+"""A kind of capture in recipes: free text that names a file."""
+_FREE = frozenset({*FREE_TYPES, NUMBER_TYPE, _PATH})
+_VALUE = re.compile(r"->")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatternRule:
+    """One pattern of a flow as a grammar. name: of its rule; alias: a person added the pattern."""
+
+    name: str
+    pattern: str
+    alias: bool
+    text: str
+
+
+def pattern_rules(flow: str, descriptor: Mapping[str, object]) -> tuple[PatternRule, ...]:
+    """Return the rules of a flow's patterns; a flow without patterns is read by its name.
+
+    A pattern that is no rule is found later, by `check_rule`.
+    """
+    aliases = _texts(descriptor.get("aliases"))
+    patterns = _texts(descriptor.get("patterns"))
+    parameters = _properties(descriptor)
+    if not patterns:
+        patterns = [default_pattern(flow, descriptor)]
+    return tuple(
+        _rule(flow, number, pattern, parameters, alias=pattern in aliases)
+        for number, pattern in enumerate(dict.fromkeys(patterns), 1)
+    )
+
+
+def default_pattern(flow: str, descriptor: Mapping[str, object]) -> str:
+    """Return the pattern of a flow that declares none: a verb, its name, and its parameters."""
+    required = descriptor.get("parameters", {})
+    names = required.get("required", ()) if isinstance(required, Mapping) else ()
+    words = flow.replace("-", " ")
+    captures = [
+        f"$({name}{_kind(part)}){'' if name in names else '?'}"
+        for name, part in _properties(descriptor).items()
+        if not (isinstance(part, Mapping) and part.get(FOR_PEOPLE))
+    ]
+    return " ".join(["(run | execute | apply)", words, *captures])
+
+
+def check_rule(rule: PatternRule) -> None:
+    """Refuse a pattern that holds more than the parts of one rule.
+
+    Raises:
+        GrammarError: it is no rule, or has a value or a rule of its own.
+    """
+    file = parse_file(SourceText(rule.name, rule.text))
+    names = [found.name for found in file.rules]
+    if names != ["Start", rule.name] or _VALUE.search(_SKIPPED.sub("", rule.pattern)):
+        raise GrammarError(
+            [Problem("pattern", 1, 1, "a pattern has parts only, no value and no second rule")]
+        )
+
+
+def rule_name(flow: str, number: int) -> str:
+    """Return the name of a rule: ``listFiles1`` for the first pattern of ``list-files``."""
+    first, *rest = flow.split("-")
+    return f"{first}{''.join(part.capitalize() for part in rest)}{number}"
+
+
+def _rule(
+    flow: str, number: int, pattern: str, parameters: Mapping[str, object], *, alias: bool
+) -> PatternRule:
+    name = rule_name(flow, number)
+    declared = {parameter.lower(): parameter for parameter in parameters}
+    ways = [
+        f"{_normal(way)} -> {{ flow: {json.dumps(flow)}, params: {_params(way, declared)} }}"
+        for way in alternatives(pattern)
+    ]
+    lines = "\n  | ".join(ways)
+    types = {found[2] for found in _CAPTURE.finditer(pattern) if found[2]} - _FREE
+    imports = f"import {{ {', '.join(sorted(types))} }};\n" if types else ""
+    text = f"{imports}<Start> = <{name}>;\n<{name}> [spacing=auto] = {lines};\n"
+    return PatternRule(name=name, pattern=pattern, alias=alias, text=text)
+
+
+def alternatives(pattern: str) -> Iterator[str]:
+    """Yield the alternatives of a pattern's top level."""
+    depth = start = place = 0
+    while place < len(pattern):
+        skipped = _SKIPPED.match(pattern, place)
+        if skipped is not None:
+            place = skipped.end()
+            continue
+        depth += {"(": 1, ")": -1}.get(pattern[place], 0)
+        if pattern[place] == "|" and depth == 0:
+            yield pattern[start:place].strip()
+            start = place + 1
+        place += 1
+    yield pattern[start:].strip()
+
+
+def _normal(way: str) -> str:
+    """Return an alternative with names of variables and types that the grammar knows."""
+
+    def capture(found: re.Match[str]) -> str:
+        kind = found[2]
+        kind = "wildcard" if kind == _PATH else kind
+        return f"$({_variable(found[1])}{f':{kind}' if kind else ''})"
+
+    return _CAPTURE.sub(capture, way)
+
+
+def _params(way: str, declared: Mapping[str, str]) -> str:
+    """Return the object of an alternative's captures; a parameter that is not declared keeps its
+    name, so that the flow refuses it.
+    """
+    names = dict.fromkeys(found[1] for found in _CAPTURE.finditer(way))
+    fields = [f"{json.dumps(declared.get(n.lower(), n))}: {_variable(n)}" for n in names]
+    return f"{{ {', '.join(fields)} }}" if fields else "{}"
+
+
+def _variable(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _kind(part: object) -> str:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    return ":number" if kind in ("number", "integer") else ""
+
+
+def _properties(descriptor: Mapping[str, object]) -> Mapping[str, object]:
+    schema = descriptor.get("parameters")
+    found = schema.get("properties") if isinstance(schema, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

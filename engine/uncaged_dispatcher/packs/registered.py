@@ -1,0 +1,192 @@
+"""Registered packs of a store: pack files in ``packs/``, packs of other distributions, and what a
+person enabled or disabled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, UsageError
+from uncaged_bundles.records import dataclass, replace
+from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.services import registry as plugins
+
+from .pack import Pack, file_name, read_pack
+
+GROUP = "uncaged_workflow.packs"
+LOCK_TIMEOUT_S = 30.0
+STATES = "states"
+"""Name of the file with a person's choices: pack name to enabled or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackSet:
+    """The packs of a store at one moment. problems: sentences about packs that cannot be used."""
+
+    packs: Mapping[str, Pack]
+    problems: tuple[str, ...] = ()
+
+    def of_flow(self, flow: str, declared: str) -> Pack | None:
+        """Return the pack of a flow: the one that its descriptor declares, else the first that
+        lists it. A declared pack without a file has its name only.
+        """
+        if declared:
+            return self.packs.get(declared) or Pack(name=declared, origin="flows")
+        return next((pack for pack in self.packs.values() if flow in pack.flows), None)
+
+
+class RegisteredPacks:
+    """The packs of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.directory = store.root / "packs"
+        self._stamp: object = None
+        self._set = PackSet(packs={})
+
+    def stamp(self) -> str:
+        """Return a text that is another one after each change of a pack."""
+        return f"{self._seen()} {plugins.installation()[1]}"
+
+    def read(self) -> PackSet:
+        """Return the packs as they are now; files are read again only after a change."""
+        stamp = self.stamp()
+        if stamp != self._stamp:
+            self._set = self._read()
+            self._stamp = stamp
+        return self._set
+
+    def add(self, data: bytes, where: str) -> Pack:
+        """Register a pack file, or replace the pack of that name."""
+        pack = read_pack(data, where)
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(file_name(self.directory, pack.name), data)
+        self._choose(pack.name, None)
+        return pack
+
+    def remove(self, name: str) -> None:
+        """Remove a registered pack file; its flows stay.
+
+        Raises:
+            RefusedError: the pack belongs to a distribution.
+        """
+        path = file_name(self.directory, name)
+        try:
+            path.unlink()
+        except FileNotFoundError as exc:
+            pack = self.get(name)
+            raise RefusedError(
+                f"the pack {name!r} comes from {pack.origin}; 'uncaged-workflow pack disable {name}' turns it off"
+            ) from exc
+        self._choose(name, None)
+
+    def set_enabled(self, name: str, enabled: bool, known: Iterable[str] = ()) -> None:
+        """Enable or disable a pack whole. known: packs that only descriptors name."""
+        if name not in known:
+            self.get(name)
+        self._choose(name, enabled)
+
+    def get(self, name: str) -> Pack:
+        """Return one pack.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        packs = self.read().packs
+        if name in packs:
+            return packs[name]
+        from difflib import get_close_matches
+
+        close = get_close_matches(name.lower(), packs, n=3) or sorted(packs)[:10]
+        known = f"; there are: {', '.join(close)}" if close else ""
+        raise NotFoundError(f"no pack {name[:80]!r}{known}")
+
+    def is_enabled(self, name: str) -> bool:
+        """Return whether the flows of a pack are read; a pack without a file is enabled."""
+        pack = self.read().packs.get(name)
+        return self._states().get(name, True) if pack is None else pack.enabled
+
+    def _read(self) -> PackSet:
+        packs: dict[str, Pack] = {}
+        problems: list[str] = []
+        for name in plugins.names(group=GROUP):
+            try:
+                found = _shipped(name)
+            except UncagedError as exc:
+                problems.append(f"the pack {name}: {exc}")
+                continue
+            packs[found.name] = found
+        for path in self._files():
+            try:
+                found = read_pack(read_if_there(path) or b"", str(path))
+            except UncagedError as exc:
+                problems.append(str(exc))
+                continue
+            packs[found.name] = found
+        states = self._states()
+        packs = {
+            name: replace(pack, enabled=states.get(name, pack.enabled))
+            for name, pack in packs.items()
+        }
+        for name in states.keys() - packs.keys():
+            packs[name] = Pack(name=name, enabled=states[name], origin="flows")
+        ordered = sorted(packs.values(), key=lambda pack: (-pack.priority, pack.name))
+        return PackSet(packs={pack.name: pack for pack in ordered}, problems=tuple(problems))
+
+    def _files(self) -> list[Path]:
+        try:
+            return sorted(self.directory.glob("*.yaml"))
+        except OSError:
+            return []
+
+    def _seen(self) -> object:
+        """Return the identity of each file, which another content changes."""
+        found = []
+        try:
+            with os.scandir(self.directory) as entries:
+                for entry in entries:
+                    state = entry.stat()
+                    found.append((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))
+        except FileNotFoundError:
+            return ()
+        return tuple(sorted(found))
+
+    def _states(self) -> dict[str, bool]:
+        data = read_if_there(self.directory / STATES)
+        if not data:
+            return {}
+        from uncaged_bundles.storage.document import load_yaml
+
+        found = load_yaml(data, str(self.directory / STATES)) or {}
+        if not isinstance(found, dict):
+            raise UsageError(
+                f"{self.directory / STATES}: must be a mapping from pack to true or false"
+            )
+        return {str(name): bool(enabled) for name, enabled in found.items()}
+
+    def _choose(self, name: str, enabled: bool | None) -> None:
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        path = self.directory / STATES
+        with changing(path, timeout_s=LOCK_TIMEOUT_S):
+            states = {key: value for key, value in self._states().items() if key != name}
+            if enabled is not None:
+                states[name] = enabled
+            lines = [f"{key}: {'true' if value else 'false'}\n" for key, value in states.items()]
+            write_atomically(path, "".join(sorted(lines)).encode())
+        self._stamp = None
+
+
+def _shipped(name: str) -> Pack:
+    """Return the pack that a distribution registers: the bytes of a pack file, its path, or a
+    function that returns one of the two.
+    """
+    found = plugins.find(name, group=GROUP)
+    if callable(found):
+        found = found()
+    if isinstance(found, os.PathLike):
+        found = Path(found).read_bytes()
+    if not isinstance(found, bytes):
+        raise UsageError(f"the entry point {name} gives {type(found).__name__}, not a pack file")
+    return read_pack(found, f"the pack {name}", origin=plugins.distribution_of(name, group=GROUP))

@@ -1,0 +1,98 @@
+"""Candidates: readings of a sentence as calls, in the order of preference, with the reason why one
+cannot be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from uncaged_bundles.errors import UsageError
+from uncaged_bundles.records import dataclass
+
+from ..calls import Call
+from ..entities.captures import restored
+from ..grammar.readings import Rank, Reading
+from ..grammar.sentences import Sentence
+from ..index.database import FlowRow
+from ..index.rule_index import IndexedRule
+
+_DECLARED_CALLS = 16
+"""Most calls of one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateReading:
+    """One reading with its calls.
+
+    pack: of the first call's flow, or empty. implicit: parameters of the calls that the sentence
+    does not hold. disabled: the command that enables the flow or pack, or None. confirm: flows that
+    are marked. refused: why the calls cannot run, or None.
+    """
+
+    calls: tuple[Call, ...]
+    rule: str
+    pattern: str
+    pack: str
+    priority: int
+    rank: Rank
+    implicit: int
+    confirm: tuple[str, ...] = ()
+    disabled: str | None = None
+    refused: str | None = None
+
+    @property
+    def order(self) -> tuple[bool, int, int, int, int]:
+        """Return the place in the order of readings; the least is the best."""
+        rank = self.rank
+        return (
+            rank.has_free_text,
+            self.implicit,
+            rank.fewer_required_parts,
+            rank.fewer_parts,
+            rank.free_text,
+        )
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        return tuple(call.flow for call in self.calls)
+
+
+def flow_calls(reading: Reading, sentence: Sentence, flow: FlowRow) -> tuple[tuple[Call, ...], int]:
+    """Return the call of a flow's own rule, and how many of its parameters are implicit: none."""
+    value = reading.value
+    params = value.get("params") if isinstance(value, Mapping) else None
+    found = restored(params, sentence, reading.entities)
+    return (Call(flow=flow.name, params=found if isinstance(found, dict) else {}),), 0
+
+
+def pack_calls(
+    reading: Reading, sentence: Sentence, rule: IndexedRule, allowed: Iterable[str]
+) -> tuple[tuple[Call, ...], int]:
+    """Return the calls that the value of a pack's rule names, and how many values in them are not
+    from the sentence.
+
+    Raises:
+        UsageError: the value has another form, or calls a flow of another pack.
+    """
+    value = restored(reading.value, sentence, reading.entities)
+    listed = value if isinstance(value, list) else [value]
+    if not 0 < len(listed) <= _DECLARED_CALLS:
+        raise UsageError(f"a rule has 1 to {_DECLARED_CALLS} calls, not {len(listed)}")
+    calls = tuple(Call.read(item) for item in listed)
+    strange = sorted({call.flow for call in calls} - set(allowed))
+    if strange:
+        raise UsageError(
+            f"the rule {rule.row.name} calls {', '.join(strange)}, which the pack does not list under flows"
+        )
+    leaves = sum(_leaves(call.params) for call in calls)
+    return calls, max(0, leaves - reading.matched_values)
+
+
+def _leaves(value: object) -> int:
+    match value:
+        case Mapping():
+            return sum(map(_leaves, value.values()))
+        case list():
+            return sum(map(_leaves, value))
+        case _:
+            return 1
