@@ -10,10 +10,12 @@ SUFFIX = ".recipe.json"
 
 
 def flows() -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bundle of each sample; each is built when it is reached."""
+    """Yield the name and the bundle of each sample, not yet validated; each is built when it is
+    reached.
+    """
     from uncaged_bundles.builders.recipes.recipe import read_recipe
-    from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+    from uncaged_bundles.builders.recipes.recipe_flow import write_flow
 
     for path in sorted(SAMPLES.glob(f"*{SUFFIX}")):
         flow = read_recipe(path.read_bytes(), path.name)
-        yield flow.name, build_flow(flow).source
+        yield flow.name, write_flow(flow)

@@ -23,7 +23,7 @@ from .rewriting import Rewriting, last_line
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 48
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _IRREGULAR = re.compile(
     rb"\r|\xc2\x85|\xe2\x80[\xa8\xa9]|^\xef\xbb\xbf|^(?:---|\.\.\.)", re.MULTILINE
 )
@@ -147,7 +147,7 @@ class Document:
     def encode(self) -> bytes:
         """Return the text as the library writes it, without comments."""
         text = yaml.serialize(
-            self._root, Dumper=_Dumper, allow_unicode=True, width=120, encoding="utf-8"
+            self._root, Dumper=DUMPER, allow_unicode=True, width=120, encoding="utf-8"
         )
         return text if isinstance(text, bytes) else str(text).encode()
 
@@ -299,7 +299,7 @@ def _pair_lines(key: str, value: yaml.Node) -> list[str]:
     """Return the lines of a pair without indentation."""
     node = yaml.MappingNode("tag:yaml.org,2002:map", [(_represented(key), value)], flow_style=False)
     return (
-        str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=120))
+        str(yaml.serialize(node, Dumper=DUMPER, allow_unicode=True, width=120))
         .rstrip("\n")
         .split("\n")
     )

@@ -217,8 +217,14 @@ class Store:
         if not copy.exists():
             import yaml
 
-            text = yaml.safe_dump(
-                dict(bundle.descriptor.raw), sort_keys=False, allow_unicode=True, width=120
+            from .document import DUMPER
+
+            text = yaml.dump(
+                dict(bundle.descriptor.raw),
+                Dumper=DUMPER,
+                sort_keys=False,
+                allow_unicode=True,
+                width=120,
             )
             write_atomically(copy, text.encode())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from uncaged_bundles.builders.recipes.flows import TaskFlow
-from uncaged_bundles.builders.scripts.script import build_task
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 
 
 class EffectError(Exception):
@@ -38,7 +38,7 @@ def drive(
         policy={},
     )
     namespace: dict[str, Any] = {}
-    exec(compile(build_task(flow), "bundle.py", "exec"), namespace)  # noqa: S102 - the bundle is the subject of the test
+    exec(compile(build_flow(flow).source, "bundle.py", "exec"), namespace)  # noqa: S102 - the bundle is the subject of the test
     generator = namespace["run"](
         {"prompt": "", "params": dict(params or {}), "steps": []},
         {"threadId": "t", "startedAt": 1, "seed": 1},

@@ -14,13 +14,11 @@ from typing import Any
 
 from uncaged_bundles.carried import block as carried_block
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.validation.validate import Bundle
 
 from ..recipes.descriptor import describe
 from ..text.layout import write_driven
 from ..text.literal import write_constant
-from ..workflow import check_built
 from .block_flow import BlockFlow
 from .mask import mask_steps
 from .nesting import every_block
@@ -29,8 +27,8 @@ _HEAD = "# The block flow {name!r}, as uncaged-workflow built it from its JSON: 
 _SECRET = re.compile(r"secret:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")
 
 
-def build_block(flow: BlockFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
-    """Return the bundle of a block flow, validated."""
+def write_block(flow: BlockFlow) -> bytes:
+    """Return the bundle of a block flow, not yet validated."""
     descriptor = describe(flow, kind="block", policy=policy_of(flow))
     constants = {"steps": flow.steps, "variables": flow.variables, "expressions": flow.expressions}
     rest = "".join(f"{write_constant(name, value)}\n" for name, value in constants.items())
@@ -38,10 +36,9 @@ def build_block(flow: BlockFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
         "\n\ndef run(input, options):\n"
         "    return (yield from drive_blocks(input, steps=steps, variables=variables, expressions=expressions))\n"
     )
-    source = write_driven(
+    return write_driven(
         _HEAD.format(name=flow.name), descriptor, carried_block.__name__, ["drive_blocks"], rest
     )
-    return check_built(source, flow.name, known_effects)
 
 
 def policy_of(flow: BlockFlow) -> dict[str, object]:

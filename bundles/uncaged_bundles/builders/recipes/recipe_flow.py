@@ -13,13 +13,14 @@ from uncaged_bundles.errors import BundleError
 from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 from uncaged_bundles.validation.validate import Bundle
 
-from ..blocks.block import block_flow_of, build_block
+from ..blocks.block import block_flow_of, write_block
 from ..blocks.block_flow import BlockFlow
 from ..inference import task as infer_task
 from ..inference.bash import SHELLS
 from ..inference.inference import infer_commands, infer_parameters
-from ..scripts.script import build_foreign, build_script, build_task, script_in
+from ..scripts.script import script_in, write_foreign, write_script, write_task
 from ..scripts.task_check import check_script, computed_targets, unused_parameters
+from ..workflow import check_built
 from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from .parameters import write_schema
 from .recipe import language_of, script_text
@@ -46,23 +47,24 @@ def build_flow(flow: RecipeFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> 
     Raises:
         BundleError: the flow cannot be built.
     """
+    return BuiltFlow(
+        source=check_built(write_flow(flow), flow.name, known_effects),
+        notes=(*flow.notes, *_notes_on(flow)),
+        active=flow.active if isinstance(flow, BlockFlow) else True,
+    )
+
+
+def write_flow(flow: RecipeFlow) -> bytes:
+    """Return the bundle of a flow, not yet validated."""
     match flow:
         case ScriptFlow():
-            return BuiltFlow(
-                source=build_script(flow, known_effects),
-                notes=(*flow.notes, *_notes_on_script(flow)),
-            )
+            return write_script(flow)
         case TaskFlow():
-            return BuiltFlow(
-                source=build_task(flow, known_effects), notes=(*flow.notes, *_notes_on_task(flow))
-            )
+            return write_task(flow)
         case ForeignFlow():
-            note = f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
-            return BuiltFlow(source=build_foreign(flow, known_effects), notes=(*flow.notes, note))
+            return write_foreign(flow)
         case BlockFlow():
-            return BuiltFlow(
-                source=build_block(flow, known_effects), notes=flow.notes, active=flow.active
-            )
+            return write_block(flow)
         case RecipeFlow():
             raise BundleError(f"{flow.name}: this is no kind of flow")
     assert_never(flow)
@@ -172,6 +174,20 @@ def is_task(language: str, text: str) -> bool:
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "execute"
         for node in tree.body
     )
+
+
+def _notes_on(flow: RecipeFlow) -> list[str]:
+    match flow:
+        case ScriptFlow():
+            return _notes_on_script(flow)
+        case TaskFlow():
+            return _notes_on_task(flow)
+        case ForeignFlow():
+            return [
+                f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
+            ]
+        case _:
+            return []
 
 
 def _notes_on_script(flow: ScriptFlow) -> list[str]:

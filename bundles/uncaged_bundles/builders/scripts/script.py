@@ -7,13 +7,11 @@ from __future__ import annotations
 from uncaged_bundles.carried import script as carried_script
 from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.errors import BundleError
-from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
 
 from ..recipes.descriptor import describe
 from ..recipes.flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
 from ..text.layout import write_driven
 from ..text.literal import write_constant
-from ..workflow import check_built
 from .task_check import check_script, infer_policy, parse_script
 
 BEGIN = "# The script, as it was written."
@@ -21,8 +19,8 @@ END = "# The end of the script."
 _HEAD = "# The {kind} flow {name!r}, as uncaged-workflow built it: change it with 'uncaged-workflow edit {name}', which builds it again."
 
 
-def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
-    """Return the bundle of a script flow, validated; a Python script that does not parse is
+def write_script(flow: ScriptFlow) -> bytes:
+    """Return the bundle of a script flow, not yet validated; a Python script that does not parse is
     refused.
     """
     if flow.language == "python":
@@ -36,14 +34,13 @@ def build_script(flow: ScriptFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -
         "def run(input, options):\n"
         f'    return (yield from drive_script(input, name="{flow.name}", script=script, arguments=arguments, form="{flow.form}"))\n'
     )
-    source = write_driven(
+    return write_driven(
         _head(flow, "script"), descriptor, carried_script.__name__, ["drive_script"], rest
     )
-    return check_built(source, flow.name, known_effects)
 
 
-def build_task(flow: TaskFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
-    """Return the bundle of a task flow, validated.
+def write_task(flow: TaskFlow) -> bytes:
+    """Return the bundle of a task flow, not yet validated.
 
     Raises:
         BundleError: the script breaks a rule; line and column are the script's own.
@@ -57,10 +54,9 @@ def build_task(flow: TaskFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> by
     policy = infer_policy(tree) if flow.policy is None else flow.policy
     descriptor = describe(flow, kind="task", policy=policy)
     rest = f'{BEGIN}\n\n{text}\n\n{END}\n\n\ndef run(input, options):\n    return (yield from drive_task(execute, input, "{flow.name}"))\n'
-    source = write_driven(
+    return write_driven(
         _head(flow, "task"), descriptor, carried_task.__name__, ["drive_task", "print"], rest
     )
-    return check_built(source, flow.name, known_effects)
 
 
 def script_in(source: str) -> str | None:
@@ -70,9 +66,9 @@ def script_in(source: str) -> str | None:
     return f"{text}\n" if begin and end and head else None
 
 
-def build_foreign(flow: ForeignFlow, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
-    """Return a bundle that keeps a flow in a language that is not run here; it fails when it is
-    run.
+def write_foreign(flow: ForeignFlow) -> bytes:
+    """Return a bundle that keeps a flow in a language that is not run here, not yet validated; it
+    fails when it is run.
     """
     descriptor = describe(flow, kind=flow.kind, policy={}, unsupported=flow.language)
     kept: dict[str, object] = {"language": flow.language, "text": flow.text}
@@ -85,7 +81,7 @@ def build_foreign(flow: ForeignFlow, known_effects: EffectKinds = KNOWN_EFFECTS)
         f'    raise NotImplementedError("{flow.language} is not run here")\n'
         "    yield\n"
     )
-    return check_built(text.encode(), flow.name, known_effects)
+    return text.encode()
 
 
 def _head(flow: RecipeFlow, kind: str) -> str:

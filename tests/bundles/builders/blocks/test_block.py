@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from uncaged_bundles.builders.blocks.block import block_flow_of, build_block, policy_of
+from uncaged_bundles.builders.blocks.block import block_flow_of, policy_of
 from uncaged_bundles.builders.blocks.block_flow import BlockFlow, parse_block_flow
 from uncaged_bundles.builders.blocks.expression import FUNCTIONS, METHODS
 from uncaged_bundles.builders.blocks.reader import BLOCKS
@@ -77,7 +77,7 @@ def play(
     result.
     """
     namespace: dict[str, Any] = {}
-    exec(compile(build_block(made), "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
+    exec(compile(build_flow(made).source, "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
     run = namespace["run"]({"prompt": "", "params": params, "steps": []}, {})
     heard, effects = iter(answers), list[dict[str, Any]]()
     try:
@@ -98,7 +98,7 @@ def play(
 def labels(made: BlockFlow, *answers: object) -> list[str]:
     """Return the label that followers of a thread see for each effect."""
     namespace: dict[str, Any] = {}
-    exec(compile(build_block(made), "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
+    exec(compile(build_flow(made).source, "<bundle>", "exec", dont_inherit=True), namespace)  # noqa: S102 - what a sandbox does with it
     run = namespace["run"]({"prompt": "", "params": {}, "steps": []}, {})
     effects = [run.send(answer) for answer in (None, *answers)]
     return [body["label"] for effect in effects for body in effect.values()]
@@ -160,12 +160,12 @@ def test_the_documented_example_gives_the_documented_result() -> None:
 def test_a_bundle_is_deterministic_and_gives_its_flow_back() -> None:
     """Equal JSON gives equal bytes, and the flow read back from the bundle loses nothing."""
     made = flow(*WHOLE)
-    assert build_block(made) == build_block(flow(*WHOLE))
-    bundle = read_bundle(build_block(made), check_schemas=True)
+    assert build_flow(made).source == build_flow(flow(*WHOLE)).source
+    bundle = read_bundle(build_flow(made).source, check_schemas=True)
     assert bundle.descriptor.kind == "block"
     again = block_flow_of(bundle)
     assert again is not None
-    assert build_block(again) == bundle.source
+    assert build_flow(again).source == bundle.source
     assert flow_of(bundle) == again
 
 
@@ -701,8 +701,8 @@ def test_the_file_may_ask_for_more_and_a_secret_needs_a_host() -> None:
     with pytest.raises(
         BundleError, match=r"block 1 \(apiCall\) sends secret:KEY to a host that is not written out"
     ):
-        build_block(flow(secret))
-    build_block(flow(secret, policy={"http": {"secrets": {"KEY": ["a.example"]}}}))
+        build_flow(flow(secret))
+    build_flow(flow(secret, policy={"http": {"secrets": {"KEY": ["a.example"]}}}))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from uncaged_bundles.builders.blocks.block import block_flow_of, build_block, export_block_flow
+from uncaged_bundles.builders.blocks.block import block_flow_of, export_block_flow
 from uncaged_bundles.builders.blocks.block_flow import parse_block_flow
 from uncaged_bundles.builders.blocks.mask import MARK, find_masks, mask_steps
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.validation.validate import read_bundle
 
 
@@ -117,7 +118,7 @@ def test_an_export_comes_back_and_says_what_to_fill_in() -> None:
         },
     }
     raw = {"name": "A b", "description": "d", "steps": [call], "policy": {"http": {"timeout_s": 3}}}
-    bundle = read_bundle(build_block(parse_block_flow(raw, "a-b")))
+    bundle = read_bundle(build_flow(parse_block_flow(raw, "a-b")).source)
     flow = block_flow_of(bundle)
     assert flow is not None
     text, places = export_block_flow(flow, active=True)
@@ -132,12 +133,12 @@ def test_an_export_comes_back_and_says_what_to_fill_in() -> None:
 
     step = {"type": "code", "config": {"expression": "1"}}
     said = {"grammarPatterns": ["add one"], "examples": [{"sentence": "add one", "params": {}}]}
-    built = build_block(
+    built = build_flow(
         parse_block_flow({"name": "A b", "description": "d", "steps": [step], **said}, "a-b")
-    )
+    ).source
     plain = block_flow_of(read_bundle(built))
     assert plain is not None
     text, places = export_block_flow(plain, active=False)
     assert places == []
-    assert build_block(parse_block_flow(json.loads(text), "a-b")) == built
+    assert build_flow(parse_block_flow(json.loads(text), "a-b")).source == built
     assert json.loads(text)["active"] is False
