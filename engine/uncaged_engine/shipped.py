@@ -78,18 +78,17 @@ def shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
 
 
 def _flows_of(point: EntryPoint) -> Iterable[tuple[FlowName, Bundle]]:
-    from uncaged_bundles.builders import build_workflow
+    from uncaged_bundles.builders.workflow import write_workflow
 
     found: Any = loaded(point)
     # a function gives several flows, each with its name
     pairs = found() if callable(found) else [(point.name, found)]
     for name, source in pairs:
-        yield (
-            new_flow_name(name),
-            read_bundle(
-                source if isinstance(source, bytes) else build_workflow(source, KNOWN), KNOWN
-            ),
-        )
+        is_built = isinstance(source, bytes)
+        # the schemas of ours are checked by the tests: the check costs a first command 60 ms
+        check_schemas = not is_built and not _is_ours(point)
+        built = source if is_built else write_workflow(source)
+        yield new_flow_name(name), read_bundle(built, KNOWN, check_schemas=check_schemas)
 
 
 def _points() -> dict[str, list[EntryPoint]]:
@@ -101,11 +100,14 @@ def _points() -> dict[str, list[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
         package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"
-        is_ours = point.dist is not None and point.dist.name == OURS
         found.setdefault(
-            __version__ if is_ours else f"{package}: {point.name} = {point.value}", []
+            __version__ if _is_ours(point) else f"{package}: {point.name} = {point.value}", []
         ).append(point)
     return found
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    return point.dist is not None and point.dist.name == OURS
 
 
 def _just(flows: list[tuple[FlowName, Bundle]]) -> Callable[[], Iterable[tuple[FlowName, Bundle]]]:
