@@ -34,6 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "enable": "Enable a disabled flow.",
         "disable": "Disable a flow: it starts no new threads.",
         "remove": "Remove a flow from the registry; its bundles and threads stay.",
+        "grammar": "Check the grammars of sentences.",
     },
     "Threads": {
         "run": "Start a thread of a flow and follow it.",
@@ -63,6 +64,7 @@ NEEDS: Mapping[str, str] = {
     "agents": "uncaged_agents",
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",
+    "grammar": "uncaged_dispatcher",
     "serve": "uncaged_serve",
 }
 """Verbs that need an optional package, with that package."""

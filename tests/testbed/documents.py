@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
 GROUPS = {
     "thread": ("diff", "merge", "rm", "show"),
+    "grammar": ("check",),
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),
 }

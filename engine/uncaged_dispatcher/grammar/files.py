@@ -22,6 +22,18 @@ def target_of(importer: str, statement: ImportStatement) -> str:
     return normpath(join(dirname(importer), statement.source or ""))
 
 
+def imported_files(text: str, *, name: str = "main.agr") -> list[str]:
+    """Return the paths of the grammar files that a grammar imports, as `load` looks them up.
+
+    Raises:
+        GrammarError: the text is no grammar.
+    """
+    statements = parse_file(SourceText(name, text)).imports
+    return [
+        target_of(name, found) for found in statements if found.source and not imports_types(found)
+    ]
+
+
 def read_files(
     text: str, name: str, files: Mapping[str, str], *, value_expressions: bool
 ) -> dict[str, File]:

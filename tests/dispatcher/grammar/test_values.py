@@ -14,11 +14,12 @@ from uncaged_dispatcher.grammar.numbers import number_text
 from uncaged_dispatcher.grammar.syntax import UNDEFINED
 from uncaged_dispatcher.grammar.values import EvaluationError, evaluate
 
+OBJECT = {"leaf": {"size": 3}, "null": None}
 VARIABLES = {
     "text": "Green Tea",
     "number": 7,
     "list": ["b", 2, None],
-    "object": {"leaf": {"size": 3}, "null": None},
+    "object": OBJECT,
 }
 CAPTURES = "$(text) $(number:number) $(list:<List>) $(object:<Object>) $(absent)? $(nope:number)? $(gone:<Object>)? $(lost:<List>)?"
 RULES = "<List> = a -> ['b', 2, null]; <Object> = a -> {leaf: {size: 3}, null: null};"
@@ -47,7 +48,7 @@ def evaluated(text: str) -> object:
         ("list[2] === null", True),
         ("number !== 7 ? 'a' : number < 9 ? 'b' : 'c'", "b"),
         ("`${number} of ${text}, ${0.1 + 0.2} ${true} ${null}`", "7 of Green Tea, 0.30000000000000004 true null"),
-        ("{number, ...object, extra: [...list, 1]}", {"number": 7, **VARIABLES["object"], "extra": ["b", 2, None, 1]}),
+        ("{number, ...object, extra: [...list, 1]}", {"number": 7, **OBJECT, "extra": ["b", 2, None, 1]}),
         ("object.leaf.size", 3),
         ("object['leaf']", {"size": 3}),
         ("object.null?.size ?? 'none'", "none"),
