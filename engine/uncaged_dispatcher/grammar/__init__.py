@@ -2,7 +2,22 @@
 
 from uncaged_dispatcher.grammar.files import imported_files
 from uncaged_dispatcher.grammar.grammars import Grammar, load
+from uncaged_dispatcher.grammar.matching import Readings
 from uncaged_dispatcher.grammar.parsing import parse
 from uncaged_dispatcher.grammar.problems import GrammarError, Problem
+from uncaged_dispatcher.grammar.readings import Entity, Rank, Reading
+from uncaged_dispatcher.grammar.sentences import SentenceError
 
-__all__ = ["Grammar", "GrammarError", "Problem", "imported_files", "load", "parse"]
+__all__ = [
+    "Entity",
+    "Grammar",
+    "GrammarError",
+    "Problem",
+    "Rank",
+    "Reading",
+    "Readings",
+    "SentenceError",
+    "imported_files",
+    "load",
+    "parse",
+]

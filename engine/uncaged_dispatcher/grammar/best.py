@@ -154,6 +154,7 @@ class _Chart:
         ends: _Ends = {}
         for pattern in rules[item.rule] if item.rule >= 0 else (rules[start][~item.rule],):
             ways = yield from self.pattern(pattern, item)
+            self.places.work(len(ways))
             for end, (cost, trail) in ways.items():
                 if end not in ends or cost < ends[end][0]:
                     ends[end] = (cost, pattern, trail)
@@ -182,6 +183,7 @@ class _Chart:
     ) -> _Solving:
         """Return the ways through a step that is repeated after it was read once."""
         ways = dict(before)
+        self.places.work(len(ways) + len(after))
         while better := {
             end: way for end, way in after.items() if end not in ways or way[0] < ways[end][0]
         }:
@@ -201,6 +203,7 @@ class _Chart:
             match step.part:
                 case Reference(rule=rule):
                     ends = yield _Item(rule, position, lead, optional)
+                    self.places.work(len(ends))
                     for end, (more, inner, events) in ends.items():
                         reached = _End(end.position, free or end.free_text)
                         call = _Inner(inner, index, optional, events)

@@ -20,7 +20,6 @@ from uncaged_dispatcher.grammar.patterns import (
     TextSlot,
 )
 from uncaged_dispatcher.grammar.requirements import WordSets, required_words
-from uncaged_dispatcher.grammar.sentences import fold
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class _Compiler:
         """Return the compiled form of one part."""
         match part:
             case syntax.Literal(words=words):
-                return Step(Phrase(tuple(map(fold, words)), " ".join(words)))
+                return Step(Phrase(words))
             case syntax.Capture():
                 repeat = Repeat.OPTIONAL if part.optional else Repeat.ONCE
                 if part.number:
@@ -179,7 +178,10 @@ def _encode(node: Any) -> Any:
     if node is syntax.UNDEFINED:
         return ["undefined"]
     if type(node).__name__ in _CLASSES:
-        return [type(node).__name__, *(_encode(getattr(node, f.name)) for f in fields(node))]
+        return [
+            type(node).__name__,
+            *(_encode(getattr(node, f.name)) for f in fields(node) if f.init),
+        ]
     return node
 
 

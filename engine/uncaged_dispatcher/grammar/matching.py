@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum, StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from uncaged_dispatcher.grammar.choices import (
     MAX_READINGS,
@@ -38,6 +38,9 @@ from uncaged_dispatcher.grammar.readings import (
 )
 from uncaged_dispatcher.grammar.sentences import SentenceError
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
+
+SEARCH_STEPS: Final = 3
+"""Work of searching a state, in steps."""
 
 
 class Readings(list[Reading]):
@@ -185,7 +188,7 @@ class _Search:
             if len(self.found) >= self.limit:
                 self.found.cut = True
                 return
-            self.places.work()
+            self.places.work(SEARCH_STEPS)
             stack.append((state, len(self.found)))
             branches = list(self.branches(state, trail))
             stack.extend(reversed(branches))
@@ -236,7 +239,9 @@ class _Search:
         elif self.sentence.solid[place] < self.sentence.size:
             return
         name = self.grammar.entries[root.resume].name
-        reading = build_reading(self.sentence, events_of(trail), name)
+        events = events_of(trail)
+        self.places.work(len(events))
+        reading = build_reading(self.sentence, events, name)
         if reading is not None:
             self.found.append(reading)
             if self.decided:

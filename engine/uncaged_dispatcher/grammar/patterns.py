@@ -6,15 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 
 from uncaged_dispatcher.grammar import syntax
+from uncaged_dispatcher.grammar.sentences import fold
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words without case, and the author's text, which is the value."""
+    """Words of a sentence as the author wrote them, which is what completion offers.
 
-    words: tuple[str, ...]
-    text: str
+    ``words`` are the same without case, and ``text`` is the value.
+    """
+
+    spelled: tuple[str, ...]
+    words: tuple[str, ...] = field(init=False)
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", tuple(map(fold, self.spelled)))
+        object.__setattr__(self, "text", " ".join(self.spelled))
 
 
 @dataclass(frozen=True, slots=True)

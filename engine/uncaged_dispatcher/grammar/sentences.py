@@ -9,6 +9,7 @@ from math import isfinite
 
 from uncaged_bundles.errors import UsageError
 
+from uncaged_dispatcher.grammar.numbers import whole
 from uncaged_dispatcher.grammar.syntax import Spacing
 
 MAX_CHARACTERS = 2000
@@ -188,6 +189,4 @@ def number_value(text: str) -> int | float | None:
         value = float(int(text, 0)) if text[:2] in ("0o", "0x", "0b") else float(text)
     except OverflowError:
         return None
-    if not isfinite(value):
-        return None
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return whole(value) if isfinite(value) else None
