@@ -48,6 +48,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "fork": "Start a new thread from a step of an existing one.",
         "verify": "Replay a thread's bundle over its journal and compare.",
     },
+    "Sentences": {
+        "constructions": "Show and change what was learned from a model's translations.",
+    },
     "Store": {
         "archive": "Compress the journals of ended threads.",
         "prune": "Remove old ended threads with their worktrees and refs.",
@@ -61,6 +64,7 @@ VERBS: Mapping[str, str] = {
 }
 
 NEEDS: Mapping[str, str] = {
+    "constructions": "uncaged_dispatcher",
     "agents": "uncaged_agents",
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",
