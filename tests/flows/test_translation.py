@@ -11,6 +11,12 @@ import pytest
 from testbed.modelserver import ModelServer, Seen, Turn, says, serving
 from testbed.steering import finish, settle
 from uncaged_bundles.storage.store import Store
+from uncaged_dispatcher.calls import Interpretation, Miss
+from uncaged_dispatcher.translation.translate import (
+    Clarification,
+    TranslationContext,
+    Translator,
+)
 from uncaged_engine.api import Engine
 
 pytestmark = pytest.mark.slow
@@ -156,3 +162,58 @@ def test_a_call_that_refers_to_nothing_starts_no_thread(shipped: Engine) -> None
     result = finish(shipped, shipped.run("calls", prompt="", params={"calls": calls}))
     assert 'Result reference not found: ${result-3} in "${result-3}"' in result["message"]
     assert [one.name for one in shipped.threads()] == ["calls"]
+
+
+def translate(engine: Engine, sentence: str, **context: Any) -> object:
+    return Translator(engine=engine).translate(sentence, TranslationContext(**context))
+
+
+def test_a_translation_is_an_interpretation_by_the_model(shipped: Engine) -> None:
+    """The calls of the model come with the thread in which it was asked."""
+    with serving([reply(("list-files", {"path": "/etc"}), ("port-listeners", {}))]) as server:
+        use(shipped, server)
+        found = translate(shipped, "files, then ports")
+    assert isinstance(found, Interpretation)
+    assert [call.flow for call in found.calls] == ["list-files", "port-listeners"]
+    assert (found.by, found.rule) == ("model", f"thread {shipped.threads()[0].thread_id}")
+
+
+def test_a_clarification_is_answered_in_the_next_translation(shipped: Engine) -> None:
+    """The model's question is returned, and the answer reaches the model."""
+    question = {"text": "Which?", "choices": ["/etc", "/var"]}
+    with serving([reply(question=question), reply(("list-files", {"path": "/var"}))]) as server:
+        use(shipped, server)
+        first = translate(shipped, "list files")
+        assert isinstance(first, Clarification)
+        assert (first.text, first.choices) == ("Which?", ("/etc", "/var"))
+        answered = [{"question": first.text, "answer": "/var"}]
+        second = translate(shipped, "list files", clarified=answered)
+        assert shown(server.asked[1])["clarified"] == answered
+    assert isinstance(second, Interpretation)
+
+
+def test_without_a_model_no_thread_is_started(
+    shipped: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A miss names what to configure; after `remove interpret` it names the flow."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = translate(shipped, "list files")
+    assert isinstance(found, Miss)
+    assert "no model is configured" in found.why
+    shipped.registry.remove("interpret")
+    found = translate(shipped, "list files")
+    assert isinstance(found, Miss)
+    assert "the flow 'interpret' was removed" in found.why
+    assert shipped.threads() == []
+
+
+def test_what_the_model_cannot_do_is_a_miss(shipped: Engine) -> None:
+    """A part that no flow answers makes the whole sentence a miss, and nothing is run."""
+    turns = [reply(("list-files", {"path": "/"}), unknown=["fly"])] + [reply(unknown=["fly"])] * 2
+    with serving(turns) as server:
+        use(shipped, server)
+        found = translate(shipped, "list files and fly")
+    assert isinstance(found, Miss)
+    assert "not understood: fly" in found.why
+    assert {one.name for one in shipped.threads()} == {"interpret"}

@@ -27,6 +27,10 @@ DESCRIPTOR = {
                 "description": "The person's standing instructions.",
             },
             "attachments": {"type": "array", "description": "Files: name and text."},
+            "clarified": {
+                "type": "array",
+                "description": "Questions that the person has answered.",
+            },
             "attended": {
                 "type": "boolean",
                 "default": True,
@@ -62,7 +66,7 @@ def drive_interpret(input):
     if not flows and packs and not params.get("exclusive"):
         packs = []
         flows = yield from find(sentence, packs, [])
-    calls, unknown, clarified = [], [], []
+    calls, unknown, clarified = [], [], list(params.get("clarified") or [])
     if flows:
         try:
             calls, unknown = yield from translate(

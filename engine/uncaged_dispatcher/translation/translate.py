@@ -1,0 +1,132 @@
+"""Translation of a sentence by the configured model: runs the shipped flow `interpret` and reads
+its result as calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UncagedError, UsageError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.records import dataclass, field
+from uncaged_engine.api import Engine, RunOptions
+
+from ..calls import Call, Interpretation, Miss
+
+FLOW = "interpret"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationContext:
+    """Context that the model gets with a sentence.
+
+    exchanges: the last requests and results. entities: the nearest things named before, in the
+    order of their numbers. packs: those of the activity, which are tried first, and alone if
+    `exclusive`. clarified: questions that the person has answered. attachments: name and text.
+    """
+
+    exchanges: Sequence[Mapping[str, object]] = ()
+    entities: Sequence[Mapping[str, object]] = ()
+    activity: Mapping[str, object] | None = None
+    packs: Sequence[str] = ()
+    exclusive: bool = False
+    instructions: str = ""
+    clarified: Sequence[Mapping[str, object]] = ()
+    attachments: Sequence[Mapping[str, object]] = ()
+
+    def params(self) -> dict[str, object]:
+        """Return the parameters of `interpret`; empty ones are left out."""
+        fields = {
+            "exchanges": list(self.exchanges),
+            "entities": list(self.entities),
+            "activity": self.activity,
+            "packs": list(self.packs),
+            "exclusive": self.exclusive,
+            "instructions": self.instructions,
+            "clarified": list(self.clarified),
+            "attachments": list(self.attachments),
+        }
+        return {**{name: value for name, value in fields.items() if value}, "attended": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clarification:
+    """A question of the model; its answer goes into the next translation as clarified."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translator:
+    """Translations in one store. on_start: called with the id of each thread."""
+
+    engine: Engine
+    options: RunOptions = field(default_factory=RunOptions)
+    on_start: Callable[[ThreadId], None] = lambda _thread: None
+
+    def translate(
+        self, sentence: str, context: TranslationContext
+    ) -> Interpretation | Clarification | Miss:
+        """Ask the model for the calls of a sentence. A miss says why there are none: no model, no
+        flow, or an answer that is none.
+        """
+        begun = time.monotonic()
+        if (lack := self.lack()) is not None:
+            return Miss(sentence=sentence, why=f"no pattern reads it, and {lack}")
+        try:
+            thread = self.engine.run(
+                FLOW, prompt=sentence, params=context.params(), options=self.options
+            )
+        except UncagedError as exc:
+            return Miss(sentence=sentence, why=f"the model was not asked: {exc}")
+        self.on_start(thread)
+        for _event in self.engine.follow(thread):
+            pass
+        view = self.engine.thread(thread)
+        result = (view.end or {}).get("result")
+        if view.summary.status != "completed" or not isinstance(result, Mapping):
+            why = view.summary.message or view.summary.status
+            return Miss(
+                sentence=sentence,
+                why=f"the model's answer could not be used: {why}; see 'uncaged-workflow thread {thread}'",
+            )
+        return self._read(sentence, result, thread, (time.monotonic() - begun) * 1000)
+
+    def lack(self) -> str | None:
+        """Return what is missing for a translation, with the next step; None if nothing is."""
+        # pydantic and the settings of models, 40 ms: only a sentence that no rule reads needs them
+        from uncaged_models.choice import choose, choose_name
+
+        try:
+            self.engine.registry.resolve(FLOW)
+            name = choose_name(None, [], self.engine.config, self.options.environment)
+            choose(name, self.engine.config, self.options.environment)
+        except NotFoundError:
+            return f"the flow {FLOW!r} was removed, which asks a model"
+        except (EnvironmentLacks, UsageError) as exc:
+            return str(exc)
+        return None
+
+    def _read(
+        self, sentence: str, result: Mapping[str, Any], thread: ThreadId, elapsed_ms: float
+    ) -> Interpretation | Clarification | Miss:
+        data = result.get("data")
+        match data:
+            case {"question": str(text), "choices": list(choices)}:
+                return Clarification(text=text, choices=tuple(map(str, choices)), thread=thread)
+            case {"calls": list(listed), "unknown": list(unknown)} if listed and not unknown:
+                return Interpretation(
+                    calls=tuple(map(Call.read, listed)),
+                    by="model",
+                    rule=f"thread {thread}",
+                    elapsed_ms=elapsed_ms,
+                )
+        return Miss(
+            sentence=sentence,
+            why=f"{result.get('message') or 'no flow can do this'} (thread {thread})",
+            elapsed_ms=elapsed_ms,
+        )
