@@ -17,8 +17,8 @@ from ..inputs.options import json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
-    from uncaged_dispatcher.translation.construction import Construction
-    from uncaged_dispatcher.translation.constructions import Constructions
+    from uncaged_dispatcher.constructions.construction import Construction
+    from uncaged_dispatcher.constructions.kept import Constructions
 
 
 @click.group("constructions")
@@ -139,6 +139,6 @@ def report_deleted(deleted: Iterable[Construction], *, as_json: bool) -> None:
 
 def opened() -> Constructions:
     """Return the constructions of the store."""
-    from uncaged_dispatcher.translation.constructions import Constructions
+    from uncaged_dispatcher.constructions.kept import Constructions
 
     return Constructions(open_engine().store)

@@ -1,1 +1,1 @@
-"""Translation of sentences by a model, and the constructions that are learned from it."""
+"""Translation of sentences by a model: the effect `catalog`, and threads of `interpret`."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_dispatcher.calls import Call
-from uncaged_dispatcher.translation.construction import Construction, Phrases, learn
-from uncaged_dispatcher.translation.constructions import Constructions
+from uncaged_dispatcher.constructions.construction import Construction, Phrases, learn
+from uncaged_dispatcher.constructions.kept import Constructions
 from uncaged_engine.api import Engine
 
 PARAMETERS = {"type": "object", "properties": {"song": {"type": "string"}}}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uncaged_bundles.shapes import ShapeError
 from uncaged_dispatcher.calls import Call
-from uncaged_dispatcher.translation.construction import (
+from uncaged_dispatcher.constructions.construction import (
     Construction,
     Phrases,
     Slot,

@@ -1,0 +1,1 @@
+"""Constructions: sentence templates learned from translations, and the files that keep them."""
