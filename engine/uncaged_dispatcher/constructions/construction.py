@@ -88,13 +88,9 @@ class Construction:
         return " ".join(_pattern_of(part) for part in self.parts)
 
     @property
-    def words(self) -> tuple[frozenset[str], ...]:
-        """Return for each fixed part its first words, of which a sentence must have one."""
-        return tuple(
-            frozenset(text.split()[0] for text in part.texts)
-            for part in self.parts
-            if isinstance(part, Phrases)
-        )
+    def parameters(self) -> tuple[str, ...]:
+        """Return the parameters that the sentence gives."""
+        return tuple(part.param for part in self.parts if isinstance(part, Slot))
 
     def document(self) -> dict[str, object]:
         """Return the construction as JSON."""

@@ -6,6 +6,7 @@ damaged file hides no other; its name is in `problems`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -66,6 +67,19 @@ class Constructions:
                     construction=construction,
                     active=digests.of(construction.flow) == construction.schema,
                 )
+
+    def stamp(self) -> str:
+        """Return the identity of the files; another content has another one."""
+        found = []
+        try:
+            with os.scandir(self._directory) as entries:
+                for entry in entries:
+                    if entry.name.endswith(SUFFIX):
+                        state = entry.stat()
+                        found.append((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))
+        except FileNotFoundError:
+            return ""
+        return repr(sorted(found))
 
     def problems(self) -> list[str]:
         """Return a sentence for each damaged file."""

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from uncaged_bundles.records import dataclass
 
+from ..constructions.construction import Construction
 from ..entities.captures import TEXT
 from ..grammar.compiled import CompiledGrammar, compile_rules
 from ..grammar.loading import load_rules
 from ..grammar.patterns import Pattern, Reference, Step, TextSlot
 from ..grammar.problems import GrammarError
 from ..packs.pack import Pack
-from ..packs.patterns import PatternRule, check_rule, pattern_rules
+from ..packs.patterns import PatternRule, check_rule, pattern_rule, pattern_rules
 from .database import RuleRow
 
 
@@ -37,6 +38,17 @@ def compile_flow(digest: str, descriptor: Mapping[str, object]) -> CompiledSourc
             continue
         rules.append(_row(digest, rule.name, rule.pattern, grammar))
     return CompiledSource(rules=tuple(rules), problems=tuple(problems))
+
+
+def compile_construction(digest: str, construction: Construction) -> CompiledSource:
+    """Return the rule of a learned construction."""
+    rule = pattern_rule(construction.flow, construction.pattern, construction.parameters)
+    try:
+        grammar = load_pattern(rule)
+    except GrammarError as exc:
+        problem = f"construction {construction.id}: {exc.problems[0].message}"
+        return CompiledSource(rules=(), problems=(problem,))
+    return CompiledSource(rules=(_row(digest, construction.id, rule.pattern, grammar),))
 
 
 def load_pattern(rule: PatternRule) -> CompiledGrammar:

@@ -196,12 +196,12 @@ class RuleDatabase:
             self._connection.execute("DELETE FROM rule WHERE digest = ?", (digest,))
             self._connection.execute("DELETE FROM source WHERE digest = ?", (digest,))
 
-    def pack_sources(self) -> list[str]:
-        """Return the digests of the packs in the index."""
+    def sources(self, prefix: str) -> list[str]:
+        """Return the digests that begin with a prefix: those of packs or of constructions."""
         return [
             digest
             for (digest,) in self._connection.execute(
-                "SELECT digest FROM source WHERE digest LIKE 'pack:%'"
+                "SELECT digest FROM source WHERE substr(digest, 1, ?) = ?", (len(prefix), prefix)
             )
         ]
 
@@ -210,7 +210,7 @@ class RuleDatabase:
         return [
             digest
             for (digest,) in self._connection.execute(
-                "SELECT digest FROM source WHERE digest NOT LIKE 'pack:%'"
+                "SELECT digest FROM source WHERE digest NOT LIKE '%:%'"
                 " AND NOT EXISTS (SELECT 1 FROM flow WHERE flow.digest = source.digest)"
             )
         ]

@@ -22,6 +22,8 @@ from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
 from uncaged_engine.services.registry import KNOWN
 
+from ..constructions.construction import schema_digest
+from ..constructions.kept import Constructions
 from ..grammar.compiled import FORMAT, CompiledGrammar
 from ..packs.pack import Pack
 from ..packs.registered import PackSet, RegisteredPacks
@@ -32,13 +34,16 @@ FILE = "rules.db"
 SETTLED_NS = 2_000_000_000
 """Age at which a file's state identifies its content; see the registry's index."""
 _PACK = "pack:"
+_LEARNED = "learned:"
 _MOST_KEPT = 4096
 _VERSION = f"{__version__} 1 {FORMAT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedRule:
-    """A rule with its compiled form and the flows that it belongs to; a pack's rule has none."""
+    """A rule with its compiled form and the flows that it belongs to; a pack's rule has none. That
+    of a construction has its flow while the flow's parameters are those of the learning.
+    """
 
     row: RuleRow
     grammar: CompiledGrammar
@@ -49,6 +54,10 @@ class IndexedRule:
     def is_pack(self) -> bool:
         return self.row.digest.startswith(_PACK)
 
+    @property
+    def is_learned(self) -> bool:
+        return self.row.digest.startswith(_LEARNED)
+
 
 class RuleIndex:
     """The rules of one store. Opens its file at the first look-up; `close` closes it."""
@@ -57,6 +66,7 @@ class RuleIndex:
         self._registry = engine.registry
         self._store = engine.store
         self._packs = RegisteredPacks(engine.store)
+        self._learned = Constructions(engine.store)
         self._pack_set: PackSet | None = None
         self._opened: RuleDatabase | None = None
         self._checked: object = None
@@ -86,7 +96,7 @@ class RuleIndex:
             kept = self._grammars.get(number) or self._load(database, number)
             if kept is not None:
                 row, grammar, facts = kept
-                flows = tuple(database.flows_of(row.digest))
+                flows = tuple(_flows_of(database, row, facts))
                 found.append(IndexedRule(row=row, grammar=grammar, flows=flows, facts=facts))
         return found
 
@@ -126,12 +136,12 @@ class RuleIndex:
         database = self._opened
         if database is None:
             database = self._opened = self._open()
-        seen = (self._registry_seen(), self._packs.stamp())
+        seen = (self._registry_seen(), self._packs.stamp(), self._learned.stamp())
         if seen != self._checked or seen[0] is None:
             try:
-                self._refresh(database, seen[1])
+                self._refresh(database, *seen[1:])
             except sqlite3.DatabaseError as exc:
-                database = self._rebuilt(exc, seen[1])
+                database = self._rebuilt(exc, *seen[1:])
             self._checked = seen
         return database
 
@@ -148,7 +158,7 @@ class RuleIndex:
         except OSError:
             return RuleDatabase(None, _VERSION)
 
-    def _rebuilt(self, problem: sqlite3.DatabaseError, packs: str) -> RuleDatabase:
+    def _rebuilt(self, problem: sqlite3.DatabaseError, packs: str, learned: str) -> RuleDatabase:
         """Replace a damaged file, or continue in memory where it cannot be written."""
         self.close()
         self._grammars.clear()
@@ -158,7 +168,7 @@ class RuleIndex:
             None if isinstance(problem, sqlite3.OperationalError) else self._path(), _VERSION
         )
         try:
-            self._refresh(database, packs)
+            self._refresh(database, packs, learned)
         except sqlite3.DatabaseError as exc:
             database.close()
             raise StorageError(f"the index {self._path()} cannot be written: {exc}") from exc
@@ -180,17 +190,23 @@ class RuleIndex:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
-    def _refresh(self, database: RuleDatabase, packs: str) -> None:
-        """Bring in the changes of the registry and of the packs since the last time."""
+    def _refresh(self, database: RuleDatabase, packs: str, learned: str) -> None:
+        """Bring in the changes of the registry, the packs and the constructions since the last
+        time.
+        """
         same_packs = database.meta("packs") == packs
-        if same_packs and database.meta("registry") == self._registry.state():
+        same_learned = database.meta("learned") == learned
+        if same_packs and same_learned and database.meta("registry") == self._registry.state():
             return
         with database.changing():
             state, lines = self._registry.entries()
             self._bring_in_flows(database, lines)
             if not same_packs:
                 self._bring_in_packs(database)
+            if not same_learned:
+                self._bring_in_constructions(database)
             database.put_meta("registry", state)
+            database.put_meta("learned", learned)
             database.put_meta("packs", packs)
         self._grammars.clear()
         self._pack_set = None
@@ -234,8 +250,19 @@ class RuleIndex:
             except UncagedError as exc:
                 rules, problems = (), [str(exc)]
             database.put_source(digest, {"pack": pack.name, "problems": problems}, rules)
-        gone = {digest for digest in database.pack_sources() if digest[len(_PACK) :] not in packs}
+        gone = {digest for digest in database.sources(_PACK) if digest[len(_PACK) :] not in packs}
         database.drop_sources(gone)
+
+    def _bring_in_constructions(self, database: RuleDatabase) -> None:
+        from .compiling import compile_construction
+
+        database.drop_sources(database.sources(_LEARNED))
+        for found in self._learned.all():
+            construction = found.construction
+            digest = f"{_LEARNED}{construction.id}"
+            source = compile_construction(digest, construction)
+            facts = {"flow": construction.flow, "schema": construction.schema}
+            database.put_source(digest, {**facts, "problems": source.problems}, source.rules)
 
     def _load(
         self, database: RuleDatabase, number: int
@@ -255,6 +282,20 @@ def _facts(descriptor: Mapping[str, object], problems: Sequence[str]) -> dict[st
     kept = ("name", "description", "parameters", "pack", "learn", "examples", "unsupported")
     facts = {key: descriptor[key] for key in kept if key in descriptor}
     return {**facts, "problems": list(problems)}
+
+
+def _flows_of(
+    database: RuleDatabase, row: RuleRow, facts: Mapping[str, object]
+) -> Iterable[FlowRow]:
+    """Return the flows that a rule belongs to."""
+    if not row.digest.startswith(_LEARNED):
+        return database.flows_of(row.digest)
+    flow = database.flow(str(facts["flow"]))
+    if flow is None:
+        return ()
+    declared = (database.facts(flow.digest) or {}).get("parameters", {})
+    same = isinstance(declared, Mapping) and schema_digest(declared) == facts["schema"]
+    return (flow,) if same else ()
 
 
 def _row_of(flow: Flow) -> FlowRow:

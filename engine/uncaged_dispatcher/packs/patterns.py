@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.records import dataclass
@@ -51,6 +51,11 @@ def pattern_rules(flow: str, descriptor: Mapping[str, object]) -> tuple[PatternR
     )
 
 
+def pattern_rule(flow: str, pattern: str, parameters: Iterable[str]) -> PatternRule:
+    """Return the rule of one pattern of a flow with these parameters."""
+    return _rule(flow, 1, pattern, parameters, alias=False)
+
+
 def default_pattern(flow: str, descriptor: Mapping[str, object]) -> str:
     """Return the pattern of a flow that declares none: a verb, its name, and its parameters."""
     required = descriptor.get("parameters", {})
@@ -85,7 +90,7 @@ def rule_name(flow: str, number: int) -> str:
 
 
 def _rule(
-    flow: str, number: int, pattern: str, parameters: Mapping[str, object], *, alias: bool
+    flow: str, number: int, pattern: str, parameters: Iterable[str], *, alias: bool
 ) -> PatternRule:
     name = rule_name(flow, number)
     declared = {parameter.lower(): parameter for parameter in parameters}

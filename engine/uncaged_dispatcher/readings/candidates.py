@@ -5,6 +5,7 @@ cannot be taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import dataclass
@@ -22,7 +23,7 @@ _DECLARED_CALLS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateReading:
-    """One reading with its calls.
+    """One reading with its calls. by: what its rule was made from.
 
     pack: of the first call's flow, or empty. implicit: parameters of the calls that the sentence
     does not hold. disabled: the command that enables the flow or pack, or None. confirm: flows that
@@ -36,6 +37,7 @@ class CandidateReading:
     priority: int
     rank: Rank
     implicit: int
+    by: Literal["grammar", "construction"] = "grammar"
     confirm: tuple[str, ...] = ()
     disabled: str | None = None
     refused: str | None = None

@@ -193,7 +193,7 @@ def label(candidate: CandidateReading) -> str:
 def _interpretation(candidate: CandidateReading, begin: float) -> Interpretation:
     return Interpretation(
         calls=candidate.calls,
-        by="grammar",
+        by=candidate.by,
         rule=candidate.pattern,
         pack=candidate.pack,
         elapsed_ms=_elapsed_ms(begin),

@@ -128,6 +128,7 @@ class SentenceReader:
                 priority=0 if owner is None else owner.priority,
                 rank=reading.rank,
                 implicit=implicit,
+                by="construction" if rule.is_learned else "grammar",
                 confirm=self._marked(calls),
                 disabled=self._disabled(calls, owner),
                 refused=unknown,
