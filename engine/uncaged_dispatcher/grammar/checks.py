@@ -12,6 +12,7 @@ from uncaged_dispatcher.grammar.syntax import (
     Alternative,
     Capture,
     Rule,
+    RuleCapture,
 )
 from uncaged_dispatcher.grammar.walking import all_alternatives, captures, variables
 
@@ -57,7 +58,16 @@ def _errors_of(alternative: Alternative, scope: FileNames) -> Iterator[tuple[int
             yield part.type_at, f"there is no type '{part.type}'"
     for used in variables(alternative.value) if alternative.value is not None else ():
         if used.name not in names:
-            yield used.at, f"there is no variable '{used.name}' in this alternative"
+            inside = used.name in {part.variable for part in _inner_captures(alternative)}
+            reason = (
+                "is captured in a group, and only seen there" if inside else "is not captured here"
+            )
+            yield used.at, f"the variable '{used.name}' {reason}"
+
+
+def _inner_captures(alternative: Alternative) -> Iterator[Capture | RuleCapture]:
+    for inner in all_alternatives((alternative,)):
+        yield from captures(inner)
 
 
 def _known(name: str, scope: FileNames, others: frozenset[str]) -> bool:

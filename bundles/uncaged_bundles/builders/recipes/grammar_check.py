@@ -2,7 +2,7 @@
 
 ``(list | show) (the)? files in $(path:wildcard)``: words, choices, optional ones, and parameters.
 ``$(name:wildcard)`` matches any words, ``$(name:number)`` a number; ``?`` after one makes it
-optional.
+optional. ``(…)*`` and ``(…)+`` repeat; ``\\`` before a mark makes it text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_CHARACTERS = 1000
 MAX_DEPTH = 16
 KINDS = ("wildcard", "number", "word", "string", "path")
 _TOKEN = re.compile(
-    r"(?P<space>\s+)|(?P<capture>\$\((?P<inner>[^()]*)\)\??)|(?P<mark>\)\?|[()|])|(?P<word>[^\s()|$?]+)"
+    r"(?P<space>\s+)|(?P<capture>\$\((?P<inner>[^()]*)\)\??)|(?P<mark>\)[?*+]|[()|])|(?P<word>(?:\\.|[^\s()|$?\\])+)"
 )
 _CAPTURE = re.compile(r"\$\(\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(?::\s*([A-Za-z]+)\s*)?\)\??")
 
@@ -36,7 +36,7 @@ def check_pattern(pattern: str, parameters: Collection[str], path: Path) -> None
         if kind == "capture":
             _check_capture(text, known, path, column)
         if kind != "mark":
-            filled[-1] = filled[-1] or not text.endswith("?")
+            filled[-1] = filled[-1] or kind == "word" or not text.endswith("?")
         else:
             problem = _open_or_close(text, filled)
             if problem:
@@ -63,7 +63,7 @@ def _open_or_close(mark: str, filled: list[bool]) -> str | None:
     if len(filled) == 1:
         return "this ')' closes nothing"
     filled.pop()
-    filled[-1] = filled[-1] or mark == ")"
+    filled[-1] = filled[-1] or mark in (")", ")+")
     return None
 
 

@@ -19,6 +19,9 @@ PARAMETERS = ("path", "limit")
         "dir $(PATH:wildcard) ($(limit:number))?",
         "what's up (in $(path:word))? now",
         "tail $(path:wildcard) $(limit:number)?",
+        "go (very)* (far)+ away",
+        "(really)+",
+        r"really\? \(5 \$\)",
     ],
 )
 def test_good_patterns_pass(pattern: str) -> None:
@@ -32,6 +35,8 @@ def test_good_patterns_pass(pattern: str) -> None:
         ("", "matches nothing"),
         ("(a)? (b)?", "matches nothing"),
         ("$(limit:number)?", "matches nothing"),
+        ("(a)* (b)?", "matches nothing"),
+        ("a \\", "column 3: '\\\\' has no meaning here"),
         ("list (files", "1 '(' without a ')'"),
         ("list files)", "column 11: this ')' closes nothing"),
         ("(a | ) b", "there is nothing before this ')'"),
