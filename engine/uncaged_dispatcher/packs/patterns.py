@@ -22,6 +22,8 @@ _SKIPPED = re.compile(r"\\.|//[^\n]*|/\*.*?\*/|\$\([^()]*\)", re.DOTALL)
 _PATH = "path"
 """A kind of capture in recipes: free text that names a file."""
 _FREE = frozenset({*FREE_TYPES, NUMBER_TYPE, _PATH})
+MAX_EXPANDED = 64
+"""Alternatives that groups with captures may make of one."""
 _VALUE = re.compile(r"->")
 
 
@@ -96,7 +98,8 @@ def _rule(
     declared = {parameter.lower(): parameter for parameter in parameters}
     ways = [
         f"{_normal(way)} -> {{ flow: {json.dumps(flow)}, params: {_params(way, declared)} }}"
-        for way in alternatives(pattern)
+        for alternative in alternatives(pattern)
+        for way in expanded(alternative)
     ]
     lines = "\n  | ".join(ways)
     types = {found[2] for found in _CAPTURE.finditer(pattern) if found[2]} - _FREE
@@ -119,6 +122,52 @@ def alternatives(pattern: str) -> Iterator[str]:
             start = place + 1
         place += 1
     yield pattern[start:].strip()
+
+
+def expanded(way: str) -> list[str]:
+    """Return the alternatives of an alternative without groups that hold captures: a capture in a
+    group belongs to the group, but in a pattern it is a parameter.
+
+    ``a (in $(x))? b`` is ``a b`` and ``a in $(x) b``. Too many alternatives are not expanded.
+    """
+    found, pending = [], [way]
+    while pending:
+        text = pending.pop(0)
+        group = _group_with_capture(text)
+        if group is None:
+            found.append(text)
+            continue
+        start, end = group
+        after = text[end + 1 :]
+        parts = list(alternatives(text[start + 1 : end]))
+        if after.startswith("?"):
+            parts, after = [*parts, ""], after[1:]
+        pending[:0] = [f"{text[:start]}{part}{after}" for part in parts]
+        if len(found) + len(pending) > MAX_EXPANDED:
+            return [way]
+    return [" ".join(text.split()) if len(found) > 1 else text for text in found]
+
+
+def _group_with_capture(text: str) -> tuple[int, int] | None:
+    """Return the places of the brackets of the first group that holds a capture and is not
+    repeated.
+    """
+    opened: list[int] = []
+    place = 0
+    while place < len(text):
+        skipped = _SKIPPED.match(text, place)
+        if skipped is not None:
+            place = skipped.end()
+            continue
+        if text[place] == "(":
+            opened.append(place)
+        elif text[place] == ")" and opened:
+            start = opened.pop()
+            is_repeated = text[place + 1 : place + 2] in ("*", "+")
+            if not opened and not is_repeated and _CAPTURE.search(text, start + 1, place):
+                return start, place
+        place += 1
+    return None
 
 
 def _normal(way: str) -> str:
