@@ -1,0 +1,1 @@
+"""Memory of a conversation: the things that its results named, in SQLite."""
