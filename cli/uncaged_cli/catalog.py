@@ -17,6 +17,11 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "keys": "Store keys for models and services.",
         "completion": "Print the completion script for a shell.",
     },
+    "Sentences": {
+        "do": "Understand a sentence, run its flow and follow the thread.",
+        "conversation": "Make, list, show, rename, switch or delete conversations.",
+        "constructions": "Show and change what was learned from a model's translations.",
+    },
     "Flows": {
         "add": "Add a flow from a bundle, a definition, a recipe or a script.",
         "build": "Build a definition, a recipe or a script into a bundle.",
@@ -48,9 +53,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "fork": "Start a new thread from a step of an existing one.",
         "verify": "Replay a thread's bundle over its journal and compare.",
     },
-    "Sentences": {
-        "constructions": "Show and change what was learned from a model's translations.",
-    },
     "Store": {
         "archive": "Compress the journals of ended threads.",
         "prune": "Remove old ended threads with their worktrees and refs.",
@@ -65,6 +67,8 @@ VERBS: Mapping[str, str] = {
 
 NEEDS: Mapping[str, str] = {
     "constructions": "uncaged_dispatcher",
+    "do": "uncaged_dispatcher",
+    "conversation": "uncaged_dispatcher",
     "agents": "uncaged_agents",
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",

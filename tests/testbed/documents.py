@@ -12,13 +12,14 @@ from jsonschema import Draft202012Validator
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
 GROUPS = {
+    "conversation": ("delete", "list", "new", "rename", "show", "switch"),
     "thread": ("diff", "merge", "rm", "show"),
     "grammar": ("check",),
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),
 }
-FOLLOWED = frozenset({"run", "resume", "answer", "fork"})
-NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due"})
+FOLLOWED = frozenset({"do", "run", "resume", "answer", "fork"})
+NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due", "--explain"})
 
 
 def check_document(words: Sequence[str], stdout: str) -> None:

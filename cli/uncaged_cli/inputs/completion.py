@@ -33,6 +33,20 @@ def complete_flows(
     return [CompletionItem(name) for name in names]
 
 
+def complete_conversations(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the names of conversations."""
+    from uncaged_bundles.storage.store import Store
+    from uncaged_dispatcher.conversations.catalog import list_conversations
+
+    try:
+        found = list_conversations(Store.open())
+    except (UncagedError, OSError):
+        return []
+    return [CompletionItem(one.name) for one in found if one.name.startswith(incomplete)]
+
+
 def complete_versions(
     context: click.Context, parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:

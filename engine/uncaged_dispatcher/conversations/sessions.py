@@ -11,7 +11,7 @@ import os
 import queue
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -59,10 +59,10 @@ class ConversationSession:
 
     def run(
         self, request: ConversationRequest, caller: Caller, respond: Respond
-    ) -> Iterator[RequestEvent]:
+    ) -> Generator[RequestEvent, None, None]:
         """Submit a request and yield its events, and those of the requests that its result makes;
-        the last one is a result. Closed before that, it leaves the conversation to others, and
-        what is recorded goes on.
+        the last one is a result. Closed before a thread has started, the request is cancelled;
+        closed after that, the thread goes on, and the next holder records its result.
 
         Raises:
             RefusedError: it was not accepted, or the holder does not answer.
@@ -152,25 +152,31 @@ class ConversationSession:
                 "attended": caller.attended,
             }
             _send(connection, message)
-            waiting = {request.id}
-            while waiting:
-                event = _receive(connection, buffer)
-                if "event" not in event:
-                    _check(event)
-                    connection.settimeout(None)  # hours may pass between two events
-                    continue
-                if event["event"] == "left":
-                    raise HolderLeft
-                yield event
-                if event["event"] == "question":
-                    answer = respond(event["question"])
-                    reply = {"op": "answer", "id": event["id"], "question": event["seq"]}
-                    _send(connection, {**reply, "value": answer})
-                elif event["event"] == "result":
-                    waiting.discard(event["id"])
-                    for id in event["next"]:
-                        waiting.add(id)
+            progress = _Progress(request.id)
+            try:
+                while progress.waiting:
+                    event = _receive(connection, buffer)
+                    if "event" not in event:
+                        _check(event)
+                        connection.settimeout(None)  # hours may pass between two events
+                        continue
+                    if event["event"] == "left":
+                        raise HolderLeft
+                    progress.add(event)
+                    yield event
+                    if event["event"] == "question":
+                        answer = respond(event["question"])
+                        reply = {"op": "answer", "id": event["id"], "question": event["seq"]}
+                        _send(connection, {**reply, "value": answer})
+                    for id in progress.added():
                         _send(connection, {"op": "attach", "id": id})
+            except HolderLeft:
+                raise
+            except BaseException:
+                with suppress(HolderLeft):
+                    for id in progress.unstarted():
+                        _send(connection, {"op": "cancel", "id": id})
+                raise
 
     def _connect(self) -> socket.socket | None:
         path = socket_of(self._engine.store, self.id)
@@ -200,21 +206,56 @@ def _local_events(
             _check(refusal.document())
         # the requests of dead clients, which this holder brings to their end first
         holder.wait_for_room()
-    waiting = {request.id}
-    while waiting:
-        event = events.get()
-        if event["event"] == "left":
-            if holder.failure is not None:
-                raise holder.failure
-            raise HolderLeft
-        yield event
-        if event["event"] == "question":
-            holder.answer(event["id"], event["seq"], respond(event["question"]))
-        elif event["event"] == "result":
-            waiting.discard(event["id"])
-            for id in event["next"]:
-                waiting.add(id)
+    progress = _Progress(request.id)
+    try:
+        while progress.waiting:
+            event = events.get()
+            if event["event"] == "left":
+                if holder.failure is not None:
+                    raise holder.failure
+                raise HolderLeft
+            progress.add(event)
+            yield event
+            if event["event"] == "question":
+                holder.answer(event["id"], event["seq"], respond(event["question"]))
+            for id in progress.added():
                 holder.attach(id, events.put)
+    except HolderLeft:
+        raise
+    except BaseException:
+        with suppress(HolderLeft, UncagedError):
+            for id in progress.unstarted():
+                holder.cancel(id)
+        raise
+
+
+class _Progress:
+    """Requests of a session: the submitted one, and those that results made."""
+
+    def __init__(self, id: str) -> None:
+        self.waiting = {id}
+        self._started: set[str] = set()
+        self._added: list[str] = []
+
+    def add(self, event: RequestEvent) -> None:
+        match event["event"]:
+            case "thread":
+                self._started.add(event["id"])
+            case "result":
+                self.waiting.discard(event["id"])
+                self.waiting.update(event["next"])
+                self._added = list(event["next"])
+            case _:
+                pass
+
+    def added(self) -> list[str]:
+        """Return the requests that the last event added, once."""
+        added, self._added = self._added, []
+        return added
+
+    def unstarted(self) -> list[str]:
+        """Return the requests whose threads have not started."""
+        return sorted(self.waiting - self._started)
 
 
 def _exchange(connection: socket.socket, message: Mapping[str, object]) -> dict[str, Any]:

@@ -1,0 +1,103 @@
+"""Run of one request of a conversation: prints what was understood, asks the person, and follows
+the thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from uncaged_bundles.ids import ThreadId
+
+from .display import json_output
+from .display.output import note
+from .display.sentences import show_miss, show_result, understood
+from .display.started import follow_or_print
+from .inputs.answers import respond
+from .inputs.consent import is_attended
+
+if TYPE_CHECKING:
+    from uncaged_dispatcher.conversations.requests import ConversationRequest
+    from uncaged_dispatcher.conversations.sessions import ConversationSession
+    from uncaged_engine.api import Engine
+
+EXIT_INTERRUPTED = 130
+
+
+def run_request(
+    engine: Engine,
+    session: ConversationSession,
+    request: ConversationRequest,
+    *,
+    detach: bool,
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Submit a request and follow it to its end, or with *detach* until its thread has started.
+
+    Returns:
+        The exit code of its thread, or of the first that failed among those that its result made.
+    """
+    from uncaged_dispatcher.conversations.live import Caller
+
+    caller = Caller(
+        environment=dict(os.environ), attended=is_attended(detach=detach, as_json=as_json)
+    )
+    codes: dict[str, int] = {}
+    # a detached request prints one document
+    fields: dict[str, object] = {}
+    with closing(session.run(request, caller, respond)) as events:
+        for event in events:
+            id = event["id"]
+            match event["event"]:
+                case "accepted" if event["position"] and not as_json:
+                    note(f"waiting for {event['position']} requests before this one")
+                case "reading" if detach and as_json:
+                    fields = {"reading": event["reading"]}
+                case "reading":
+                    _show_reading(event["reading"], as_json=as_json)
+                case "thread":
+                    codes[id] = follow_or_print(
+                        engine,
+                        ThreadId(event["threadId"]),
+                        detach=detach,
+                        as_json=as_json,
+                        verbose=verbose,
+                        fields=fields,
+                    )
+                    if detach or codes[id] == EXIT_INTERRUPTED:
+                        return codes[id]
+                case "result" if detach and as_json:
+                    json_output.document({**fields, "result": event["result"]})
+                    return int(event["result"]["exitCode"])
+                case "result":
+                    _show_result(event["result"], as_json=as_json, followed=id in codes)
+                    codes.setdefault(id, int(event["result"]["exitCode"]))
+                case _:
+                    pass
+    return next((code for code in codes.values() if code), 0)
+
+
+def _show_reading(reading: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        json_output.line({"event": "understood", "reading": reading})
+    else:
+        note(*understood(reading))
+
+
+def _show_result(ended: Mapping[str, Any], *, as_json: bool, followed: bool) -> None:
+    """Print a result. followed: the output of its thread was shown, with the thread's message."""
+    if as_json:
+        json_output.line({"event": "result", "result": ended})
+        return
+    if not followed:
+        from .display.output import Styled
+
+        note(Styled("error: " if not ended["success"] else "", "red"), str(ended["message"]))
+    if ended["status"] == "missed":
+        show_miss(ended.get("details") or {})
+    show_result(ended)
+    sys.stdout.flush()

@@ -1,0 +1,152 @@
+"""The verb `do`: understands a sentence, runs the flow that it asks for, and follows the thread."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from uncaged_bundles.errors import UsageError
+
+from ..display import json_output
+from ..display.output import Piece, Styled, note, result
+from ..display.sentences import understood
+from ..inputs.completion import complete_conversations
+from ..inputs.options import detach_option, json_option, verbose_option
+from ..request_run import run_request
+from ..runtime import now_ms, open_engine
+
+if TYPE_CHECKING:
+    from uncaged_dispatcher.readings.candidates import CandidateReading
+    from uncaged_engine.api import Engine
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="SENTENCE")
+@click.option(
+    "--explain",
+    "only_explain",
+    is_flag=True,
+    help="Start nothing; print how each tier reads the sentence.",
+)
+@click.option("--yes", is_flag=True, help="Run what was understood without asking.")
+@click.option(
+    "--conversation",
+    "conversation",
+    metavar="NAME",
+    shell_complete=complete_conversations,
+    help="The conversation to use instead of the current one.",
+)
+@click.option("--no-model", is_flag=True, help="Do not ask a model what the sentence means.")
+@click.option("--no-grammar", is_flag=True, help="Do not read the sentence by patterns.")
+@click.option(
+    "--attach",
+    "attachments",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A file for the model. May be repeated.",
+)
+@verbose_option
+@detach_option
+@json_option
+def command(
+    *,
+    words: tuple[str, ...],
+    only_explain: bool,
+    yes: bool,
+    conversation: str | None,
+    no_model: bool,
+    no_grammar: bool,
+    attachments: tuple[Path, ...],
+    verbose: bool,
+    detach: bool,
+    as_json: bool,
+) -> int:
+    """Understand SENTENCE, run the flow that it asks for, and follow the thread to its end.
+
+    The exit code is that of the thread; 5 if nothing reads the sentence. Flows that are marked, and
+    what only a model understood, run after a yes. Ctrl-C stops following; the thread keeps running.
+
+    A sentence that begins with @ is a verb of this command with its arguments.
+
+    \b
+    Examples:
+      uncaged-workflow do "list the pdf files in downloads"
+      uncaged-workflow do "what can you do" --json
+      uncaged-workflow do "@threads --status failed"
+    """
+    text = " ".join(words).strip()
+    if text.startswith("@"):
+        return run_verb([*shlex.split(words[0]), *words[1:]])
+    engine = open_engine()
+    if only_explain:
+        return explain(engine, text, as_json=as_json)
+    from uncaged_dispatcher.conversations.catalog import current_conversation, find_conversation
+    from uncaged_dispatcher.conversations.reader import ConversationReader
+    from uncaged_dispatcher.conversations.requests import ConversationRequest
+    from uncaged_dispatcher.conversations.sessions import ConversationSession, new_request_id
+
+    now = now_ms()
+    request = ConversationRequest(
+        id=new_request_id(now),
+        text=text,
+        directory=str(Path.cwd()),
+        agreed=yes,
+        model=not no_model,
+        grammar=not no_grammar,
+        attachments=tuple(str(path.absolute()) for path in attachments),
+    )
+    id = (
+        find_conversation(engine.store, conversation)
+        if conversation is not None
+        else current_conversation(engine.store, now)
+    )
+    session = ConversationSession(engine, id, lambda: ConversationReader(engine), now_ms)
+    return run_request(engine, session, request, detach=detach, as_json=as_json, verbose=verbose)
+
+
+def run_verb(words: Sequence[str]) -> int:
+    """Run a verb of this command; *words* begin with its name behind an @."""
+    from ..main import run
+
+    name = words[0].removeprefix("@")
+    if not name:
+        raise UsageError("@ is followed by a verb, as in: uncaged-workflow do '@threads'")
+    if name == "do":
+        raise UsageError("@do is this command itself; write the sentence without it")
+    return run([name, *words[1:]])
+
+
+def explain(engine: Engine, text: str, *, as_json: bool) -> int:
+    """Print how each pattern reads a sentence, best first; nothing is started."""
+    from uncaged_dispatcher.readings.interpreter import Interpreter
+
+    readings = [reading_document(one) for one in Interpreter(engine).candidates(text)]
+    if as_json:
+        json_output.document({"sentence": text, "readings": readings})
+    elif not readings:
+        note("no pattern reads this sentence")
+    for reading in () if as_json else readings:
+        result(*understood(reading), *reason(reading))
+    return 0
+
+
+def reading_document(candidate: CandidateReading) -> dict[str, object]:
+    """Return one reading as JSON. refused, disabled: why it does not run; null if it could."""
+    return {
+        "calls": [call.document() for call in candidate.calls],
+        "by": "grammar",
+        "rule": candidate.pattern,
+        "pack": candidate.pack,
+        "refused": candidate.refused,
+        "disabled": candidate.disabled,
+    }
+
+
+def reason(reading: Mapping[str, object]) -> list[Piece]:
+    """Return why a reading does not run."""
+    why = reading["refused"] or reading["disabled"]
+    return [Styled(f"  {why}", "yellow")] if why else []
