@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..ids import BundleHash
 from ..names import FlowName
-from .index import Index, IndexMismatch, IndexRow, row_of
+from ..records import dataclass
+from .index import Index, IndexMismatch, IndexRow
 from .snapshot import FLOWS, GRANTS, Flow, Snapshot, Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryChanges:
+    """Flows that a reader has not seen. state: digest of the registry's text. seals: of all
+    readable flows. changed: the new or changed ones by their seal.
+    """
+
+    state: str
+    seals: tuple[str, ...]
+    changed: Mapping[str, Flow]
 
 
 def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> IndexRow:
@@ -92,13 +104,15 @@ def find_flow(index: Index, name: str) -> Flow | None:
     return None if row is None else flow_of(row)
 
 
-def read_entries(lines: bytes) -> list[Flow]:
-    """Return the flows of lines of an index; see `Registry.entries`.
+def changes_of(index: Index, known: Collection[str]) -> RegistryChanges:
+    """Return the flows whose seals are not known.
 
     Raises:
-        IndexMismatch: the lines were damaged.
+        IndexMismatch: the index was damaged.
     """
-    return flows_of([row_of(line) for line in lines.decode().split("\n")[:-1]])
+    seals, rows = index.changed(FLOWS, known)
+    changed = dict(zip([row.seal for row in rows], flows_of(rows), strict=True))
+    return RegistryChanges(state=index.head.text, seals=tuple(seals), changed=changed)
 
 
 def is_granted(index: Index, hash: BundleHash, digest: str) -> bool:

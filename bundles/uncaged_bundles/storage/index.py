@@ -23,7 +23,7 @@ import os
 import sys
 import time
 from _blake2 import blake2b
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -185,8 +185,9 @@ class Index:
         start, end = (self._place_of(name) - self._offset for name in (target, target + b"\x7f"))
         return [row_of(line) for line in data[start:end].decode().split("\n")[:-1]]
 
-    def lines(self, section: str) -> bytes:
-        """Return the rows of a section as the file has them: a line each, in order of the keys.
+    def changed(self, section: str, known: Collection[str]) -> tuple[list[str], list[IndexRow]]:
+        """Return the seals of all rows of a section, and the rows whose seal is not known. The seal
+        identifies an entry's content, wherever it is in the text.
 
         Raises:
             IndexMismatch: see rule 4.
@@ -195,7 +196,15 @@ class Index:
         start, end = (
             self._place_of(f"{section}/{last}".encode()) - self._offset for last in ("", "\x7f")
         )
-        return data[start:end]
+        lines = data[start:end].decode()
+        # a tab each before start, end, seal and value
+        seals = lines.split("\t")[3::4]
+        rows = []
+        for seal in set(seals).difference(known):
+            place = lines.index(f"\t{seal}\t")
+            line = lines[lines.rfind("\n", 0, place) + 1 : lines.index("\n", place)]
+            rows.append(row_of(line))
+        return seals, rows
 
     def _whole(self) -> bytes:
         data = self._rows(self._offset, self._end)

@@ -12,7 +12,7 @@ import time
 
 # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from _blake2 import blake2b
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from ..errors import NotFoundError, RefusedError, StorageError, UsageError
 from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
 from ..records import replace
-from .entries import find_flow, is_granted, read_entries, snapshot_of
+from .entries import RegistryChanges, changes_of, find_flow, is_granted, snapshot_of
 from .files import (
     changing,
     read_if_there,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..validation.validate import Bundle
     from .draft import RegistryDraft
 
-__all__ = ["Flow", "Registry", "Snapshot", "Version", "digest_of", "read_entries"]
+__all__ = ["Flow", "Registry", "RegistryChanges", "Snapshot", "Version", "digest_of"]
 
 LOCK_TIMEOUT_S = 120.0
 READ_TIMEOUT_S = 5.0
@@ -90,12 +90,11 @@ class Registry:
         """Return a digest of the registry's text: another one after each change. Reads no entry."""
         return self._ask(lambda index: index.head.text)
 
-    def entries(self) -> tuple[str, bytes]:
-        """Return `state` with the readable flows as the index has them: a line for each, in order
-        of the names, for `read_entries`. A reader that kept the former lines parses only those
-        that changed.
+    def changes(self, known: Collection[str]) -> RegistryChanges:
+        """Return the readable flows whose entries are not known, for a reader that keeps the seals
+        of those that it has seen. Only these entries are parsed.
         """
-        return self._ask(lambda index: (index.head.text, index.lines(FLOWS)))
+        return self._ask(lambda index: changes_of(index, known))
 
     def add(
         self,

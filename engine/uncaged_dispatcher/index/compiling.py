@@ -13,8 +13,9 @@ from ..grammar.compiled import CompiledGrammar, compile_rules
 from ..grammar.loading import load_rules
 from ..grammar.patterns import Pattern, Reference, Step, TextSlot
 from ..grammar.problems import GrammarError
+from ..grammar.syntax import PartValue, Repeat
 from ..packs.pack import Pack
-from ..packs.patterns import PatternRule, check_rule, pattern_rule, pattern_rules
+from ..packs.patterns import PatternRule, check_pattern, pattern_rule, pattern_rules
 from .database import RuleRow
 
 
@@ -57,7 +58,7 @@ def load_pattern(rule: PatternRule) -> CompiledGrammar:
     Raises:
         GrammarError: the pattern is no rule.
     """
-    check_rule(rule)
+    check_pattern(rule.pattern)
     whole = compile_rules(load_rules(rule.text, name=rule.name).rules)
     return next(separate(whole))
 
@@ -81,13 +82,25 @@ def compile_pack(digest: str, pack: Pack) -> CompiledSource:
 
 
 def separate(grammar: CompiledGrammar) -> Iterator[CompiledGrammar]:
-    """Yield a grammar for each alternative of the start, with the rules that it reaches only."""
+    """Yield a grammar for each alternative of the start, with the rules that it reaches only. An
+    alternative that is one rule becomes that rule.
+    """
     for entry, pattern in zip(grammar.entries, grammar.rules[grammar.start], strict=True):
+        first = grammar.rules[rule] if (rule := _only_rule(pattern)) is not None else (pattern,)
         numbers: dict[int, int] = {}
-        rules: list[tuple[Pattern, ...]] = [(_renumbered(pattern, numbers),)]
+        rules = [tuple(_renumbered(each, numbers) for each in first)]
         for old in _growing(numbers):
             rules.append(tuple(_renumbered(each, numbers) for each in grammar.rules[old]))
-        yield CompiledGrammar(rules=tuple(rules), start=0, entries=(entry,))
+        yield CompiledGrammar(rules=tuple(rules), start=0, entries=(entry,) * len(first))
+
+
+def _only_rule(pattern: Pattern) -> int | None:
+    """Return the rule that a pattern consists of and whose value it passes on."""
+    match pattern.steps, pattern.value:
+        case (Step(part=Reference(rule=rule), repeat=Repeat.ONCE),), PartValue():
+            return rule
+        case _:
+            return None
 
 
 def _growing(numbers: dict[int, int]) -> Iterator[int]:

@@ -23,7 +23,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE source (digest TEXT PRIMARY KEY, pack TEXT NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX source_of_pack ON source (pack) WHERE pack <> '';
 CREATE TABLE flow (name TEXT PRIMARY KEY, digest TEXT NOT NULL, enabled INTEGER NOT NULL,
-    confirm INTEGER NOT NULL) WITHOUT ROWID;
+    confirm INTEGER NOT NULL, seal TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX flow_by_seal ON flow (seal);
 CREATE INDEX flow_of_source ON flow (digest);
 CREATE TABLE rule (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, name TEXT NOT NULL,
     pattern TEXT NOT NULL, body TEXT NOT NULL);
@@ -50,12 +51,13 @@ class RuleRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowRow:
-    """A flow of the registry in the index. digest: of its bundle."""
+    """A flow of the registry in the index. digest: of its bundle; seal: of its entry."""
 
     name: str
     digest: str
     enabled: bool
     confirm: bool
+    seal: str
 
 
 class RuleDatabase:
@@ -122,12 +124,13 @@ class RuleDatabase:
     def put_flows(self, rows: Iterable[FlowRow]) -> None:
         """Insert flows, or replace those of the same name."""
         self._connection.executemany(
-            "INSERT OR REPLACE INTO flow VALUES (?, ?, ?, ?)",
-            [(row.name, row.digest, row.enabled, row.confirm) for row in rows],
+            "INSERT OR REPLACE INTO flow VALUES (?, ?, ?, ?, ?)",
+            [(row.name, row.digest, row.enabled, row.confirm, row.seal) for row in rows],
         )
 
-    def drop_flows(self, names: Iterable[str]) -> None:
-        self._connection.executemany("DELETE FROM flow WHERE name = ?", [(n,) for n in names])
+    def drop_flows(self, seals: Iterable[str]) -> None:
+        """Remove the flows whose entries had these seals."""
+        self._connection.executemany("DELETE FROM flow WHERE seal = ?", [(s,) for s in seals])
 
     def flows(self) -> list[FlowRow]:
         """Return all flows, by name."""
@@ -229,9 +232,7 @@ class RuleDatabase:
             (json.dumps(keys),),
         )
         held = frozenset(words)
-        return list(
-            {rule: None for rule, rest in rows if not rest or held.issuperset(rest.split())}
-        )
+        return sorted({rule for rule, rest in rows if not rest or held.issuperset(rest.split(" "))})
 
     def rule(self, number: int) -> RuleRow | None:
         """Return one rule; None if it was removed meanwhile."""
@@ -273,5 +274,11 @@ def _posted(words: frozenset[str], uses: Mapping[str, int]) -> tuple[str, str]:
 
 
 def _flow_row(found: Sequence[object]) -> FlowRow:
-    name, digest, enabled, confirm = found
-    return FlowRow(name=str(name), digest=str(digest), enabled=bool(enabled), confirm=bool(confirm))
+    name, digest, enabled, confirm, seal = found
+    return FlowRow(
+        name=str(name),
+        digest=str(digest),
+        enabled=bool(enabled),
+        confirm=bool(confirm),
+        seal=str(seal),
+    )

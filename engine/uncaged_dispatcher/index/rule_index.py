@@ -1,7 +1,7 @@
 """Index of the rules of all flows and packs of a store, in ``dispatcher/rules.db``.
 
-Each look-up compares the state of the registry and of the packs first, and brings in what changed:
-a new version of a flow is one source to compile.
+`refresh` compares the state of the registry and of the packs, and brings in what changed: a new
+version of a flow is one source to compile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from uncaged_bundles.errors import StorageError, UncagedError
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.records import dataclass
-from uncaged_bundles.storage.registry import Flow, read_entries
+from uncaged_bundles.storage.registry import Flow
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
 from uncaged_engine.services.registry import KNOWN
@@ -28,7 +28,6 @@ from ..grammar.compiled import FORMAT, CompiledGrammar
 from ..packs.pack import Pack
 from ..packs.registered import PackSet, RegisteredPacks
 from .database import FlowRow, RuleDatabase, RuleRow
-from .differences import changed_lines
 
 FILE = "rules.db"
 SETTLED_NS = 2_000_000_000
@@ -36,7 +35,7 @@ SETTLED_NS = 2_000_000_000
 _PACK = "pack:"
 _LEARNED = "learned:"
 _MOST_KEPT = 4096
-_VERSION = f"{__version__} 1 {FORMAT}"
+_VERSION = f"{__version__} 2 {FORMAT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,54 +64,64 @@ class RuleIndex:
     def __init__(self, engine: Engine) -> None:
         self._registry = engine.registry
         self._store = engine.store
+        self._registry_path = str(engine.store.registry_path)
         self._packs = RegisteredPacks(engine.store)
         self._learned = Constructions(engine.store)
         self._pack_set: PackSet | None = None
         self._opened: RuleDatabase | None = None
         self._checked: object = None
-        self._grammars: dict[int, tuple[RuleRow, CompiledGrammar, Mapping[str, object]]] = {}
+        self._state: object = None
+        self._kept: dict[int, IndexedRule] = {}
+        self._flows: dict[str, tuple[FlowRow, Mapping[str, object]]] = {}
 
     def close(self) -> None:
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
+    def refresh(self) -> None:
+        """Bring the index up to date; the other methods answer from the state of the last time."""
+        seen = (self._registry_seen(), self._packs.stamp(), self._learned.stamp())
+        database = self._database()
+        if seen != self._checked or seen[0] is None:
+            try:
+                self._refresh(database, *seen[1:])
+            except sqlite3.DatabaseError as exc:
+                self._rebuild(exc, *seen[1:])
+            self._checked = seen
+
     def packs(self) -> PackSet:
         """Return the packs as they are in the index, whose copies need no YAML."""
-        database = self._current()
         if self._pack_set is None:
-            found = json.loads(database.meta("pack_set") or "[]")
+            found = json.loads(self._database().meta("pack_set") or "[]")
             packs = map(Pack.restore, found)
             self._pack_set = PackSet(packs={pack.name: pack for pack in packs})
         return self._pack_set
 
     def find(self, words: Collection[str]) -> list[IndexedRule]:
-        """Return the rules that a sentence with these words may have a reading by, those of
-        disabled flows and packs included.
+        """Return the rules by which a sentence with these words may be read, those of disabled
+        flows and packs included.
         """
-        database = self._current()
-        found = []
-        for number in database.find(words):
-            kept = self._grammars.get(number) or self._load(database, number)
-            if kept is not None:
-                row, grammar, facts = kept
-                flows = tuple(_flows_of(database, row, facts))
-                found.append(IndexedRule(row=row, grammar=grammar, flows=flows, facts=facts))
-        return found
+        database = self._database()
+        found = (self._kept.get(number) or self._load(number) for number in database.find(words))
+        return [rule for rule in found if rule is not None]
 
     def flow(self, name: str) -> tuple[FlowRow, Mapping[str, object]] | None:
         """Return a flow with the facts about its bundle."""
-        database = self._current()
-        row = database.flow(name)
-        return None if row is None else (row, database.facts(row.digest) or {})
-
-    def flow_row(self, name: str) -> FlowRow | None:
-        """Return a flow without the facts about its bundle."""
-        return self._current().flow(name)
+        found = self._flows.get(name)
+        if found is None:
+            database = self._database()
+            row = database.flow(name)
+            if row is None:
+                return None
+            if len(self._flows) >= _MOST_KEPT:
+                self._flows.clear()
+            found = self._flows[name] = row, database.facts(row.digest) or {}
+        return found
 
     def enabled(self) -> Iterator[tuple[str, Mapping[str, object], list[RuleRow]]]:
         """Yield each enabled flow with the facts about its bundle and its rules."""
-        database = self._current()
+        database = self._database()
         rules: dict[str, list[RuleRow]] = {}
         for rule in database.rules():
             rules.setdefault(rule.digest, []).append(rule)
@@ -122,28 +131,19 @@ class RuleIndex:
 
     def declared_flows(self, pack: str) -> list[str]:
         """Return the flows whose descriptor names a pack."""
-        database = self._current()
+        database = self._database()
         return [row.name for digest in database.members(pack) for row in database.flows_of(digest)]
 
     def words(self) -> list[str]:
         """Return all required words of all rules."""
-        return self._current().words()
+        return self._database().words()
 
     # Keeping up with registry and packs
 
-    def _current(self) -> RuleDatabase:
-        """Return the index after it was brought up to date."""
-        database = self._opened
-        if database is None:
-            database = self._opened = self._open()
-        seen = (self._registry_seen(), self._packs.stamp(), self._learned.stamp())
-        if seen != self._checked or seen[0] is None:
-            try:
-                self._refresh(database, *seen[1:])
-            except sqlite3.DatabaseError as exc:
-                database = self._rebuilt(exc, *seen[1:])
-            self._checked = seen
-        return database
+    def _database(self) -> RuleDatabase:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
 
     def _open(self) -> RuleDatabase:
         path = self._path()
@@ -158,10 +158,10 @@ class RuleIndex:
         except OSError:
             return RuleDatabase(None, _VERSION)
 
-    def _rebuilt(self, problem: sqlite3.DatabaseError, packs: str, learned: str) -> RuleDatabase:
+    def _rebuild(self, problem: sqlite3.DatabaseError, packs: str, learned: str) -> None:
         """Replace a damaged file, or continue in memory where it cannot be written."""
         self.close()
-        self._grammars.clear()
+        self._kept.clear()
         if not isinstance(problem, sqlite3.OperationalError):
             _remove(self._path())
         database = RuleDatabase(
@@ -173,7 +173,6 @@ class RuleIndex:
             database.close()
             raise StorageError(f"the index {self._path()} cannot be written: {exc}") from exc
         self._opened = database
-        return database
 
     def _path(self) -> Path:
         return self._store.root / "dispatcher" / FILE
@@ -183,7 +182,7 @@ class RuleIndex:
         it is.
         """
         try:
-            found = os.stat(self._store.registry_path)  # noqa: PTH116 - at every sentence
+            found = os.stat(self._registry_path)  # noqa: PTH116 - at every sentence
         except OSError:
             return 0
         if time.time_ns() - found.st_mtime_ns < SETTLED_NS:
@@ -196,34 +195,38 @@ class RuleIndex:
         """
         same_packs = database.meta("packs") == packs
         same_learned = database.meta("learned") == learned
-        if same_packs and same_learned and database.meta("registry") == self._registry.state():
-            return
-        with database.changing():
-            state, lines = self._registry.entries()
-            self._bring_in_flows(database, lines)
-            if not same_packs:
-                self._bring_in_packs(database)
-            if not same_learned:
-                self._bring_in_constructions(database)
-            database.put_meta("registry", state)
-            database.put_meta("learned", learned)
-            database.put_meta("packs", packs)
-        self._grammars.clear()
-        self._pack_set = None
+        if not (
+            same_packs and same_learned and database.meta("registry") == self._registry.state()
+        ):
+            with database.changing():
+                self._bring_in_flows(database)
+                if not same_packs:
+                    self._bring_in_packs(database)
+                    database.put_meta("packs", packs)
+                if not same_learned:
+                    self._bring_in_constructions(database)
+                    database.put_meta("learned", learned)
+        # another process may have brought it in
+        state = tuple(map(database.meta, ("registry", "packs", "learned")))
+        if state != self._state:
+            self._state = state
+            self._kept.clear()
+            self._flows.clear()
+            self._pack_set = None
 
-    def _bring_in_flows(self, database: RuleDatabase, lines: bytes) -> None:
-        former = database.meta("lines")
-        before, after = changed_lines(former if isinstance(former, bytes) else b"", lines)
-        if not before and not after:
-            return
-        flows = {flow.name: flow for flow in read_entries(after)}
-        database.drop_flows({flow.name for flow in read_entries(before)} - flows.keys())
-        database.put_flows(_row_of(flow) for flow in flows.values())
-        for flow in flows.values():
-            if database.facts(flow.hash) is None:
-                self._bring_in_bundle(database, flow.hash)
+    def _bring_in_flows(self, database: RuleDatabase) -> None:
+        known = str(database.meta("seals") or "").split()
+        changes = self._registry.changes(known)
+        database.drop_flows(set(known).difference(changes.seals))
+        database.put_flows(_row_of(flow, seal) for seal, flow in changes.changed.items())
+        # rules are numbered in the order in which flows were first added
+        added = sorted(changes.changed.values(), key=lambda flow: (flow.created_ms, flow.name))
+        for bundle_hash in dict.fromkeys(flow.hash for flow in added):
+            if database.facts(bundle_hash) is None:
+                self._bring_in_bundle(database, bundle_hash)
         database.drop_sources(database.unused_sources())
-        database.put_meta("lines", lines)
+        database.put_meta("seals", " ".join(changes.seals))
+        database.put_meta("registry", changes.state)
 
     def _bring_in_bundle(self, database: RuleDatabase, bundle_hash: BundleHash) -> None:
         try:
@@ -264,17 +267,21 @@ class RuleIndex:
             facts = {"flow": construction.flow, "schema": construction.schema}
             database.put_source(digest, {**facts, "problems": source.problems}, source.rules)
 
-    def _load(
-        self, database: RuleDatabase, number: int
-    ) -> tuple[RuleRow, CompiledGrammar, Mapping[str, object]] | None:
+    def _load(self, number: int) -> IndexedRule | None:
+        database = self._database()
         row = database.rule(number)
         if row is None:
             return None
-        if len(self._grammars) >= _MOST_KEPT:
-            self._grammars.clear()
-        grammar = CompiledGrammar.read(json.loads(row.body))
-        kept = self._grammars[number] = row, grammar, database.facts(row.digest) or {}
-        return kept
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        facts = database.facts(row.digest) or {}
+        rule = self._kept[number] = IndexedRule(
+            row=row,
+            grammar=CompiledGrammar.read(json.loads(row.body)),
+            flows=tuple(_flows_of(database, row, facts)),
+            facts=facts,
+        )
+        return rule
 
 
 def _facts(descriptor: Mapping[str, object], problems: Sequence[str]) -> dict[str, object]:
@@ -298,8 +305,14 @@ def _flows_of(
     return (flow,) if same else ()
 
 
-def _row_of(flow: Flow) -> FlowRow:
-    return FlowRow(name=flow.name, digest=flow.hash, enabled=flow.enabled, confirm=flow.confirm)
+def _row_of(flow: Flow, seal: str) -> FlowRow:
+    return FlowRow(
+        name=flow.name,
+        digest=flow.hash,
+        enabled=flow.enabled,
+        confirm=flow.confirm,
+        seal=seal,
+    )
 
 
 def _remove(path: Path) -> None:

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from uncaged_bundles.contract import FOR_PEOPLE
 from uncaged_bundles.records import dataclass
 
-from ..grammar.parsing import parse_file
 from ..grammar.problems import GrammarError, Problem
-from ..grammar.syntax import FREE_TYPES, NUMBER_TYPE, SourceText
+from ..grammar.syntax import FREE_TYPES, NUMBER_TYPE
 
 _CAPTURE = re.compile(r"\$\(\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(?::\s*([A-Za-z]+)\s*)?\)")
 _SKIPPED = re.compile(r"\\.|//[^\n]*|/\*.*?\*/|\$\([^()]*\)", re.DOTALL)
@@ -24,7 +23,7 @@ _PATH = "path"
 _FREE = frozenset({*FREE_TYPES, NUMBER_TYPE, _PATH})
 MAX_EXPANDED = 64
 """Alternatives that groups with captures may make of one."""
-_VALUE = re.compile(r"->")
+_ENDS_RULE = re.compile(r"->|;")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,7 @@ class PatternRule:
 def pattern_rules(flow: str, descriptor: Mapping[str, object]) -> tuple[PatternRule, ...]:
     """Return the rules of a flow's patterns; a flow without patterns is read by its name.
 
-    A pattern that is no rule is found later, by `check_rule`.
+    A pattern that is no rule is found later, by `check_pattern`.
     """
     aliases = _texts(descriptor.get("aliases"))
     patterns = _texts(descriptor.get("patterns"))
@@ -71,15 +70,13 @@ def default_pattern(flow: str, descriptor: Mapping[str, object]) -> str:
     return " ".join(["(run | execute | apply)", words, *captures])
 
 
-def check_rule(rule: PatternRule) -> None:
+def check_pattern(pattern: str) -> None:
     """Refuse a pattern that holds more than the parts of one rule.
 
     Raises:
-        GrammarError: it is no rule, or has a value or a rule of its own.
+        GrammarError: it has a value, or ends the rule to begin another.
     """
-    file = parse_file(SourceText(rule.name, rule.text))
-    names = [found.name for found in file.rules]
-    if names != ["Start", rule.name] or _VALUE.search(_SKIPPED.sub("", rule.pattern)):
+    if _ENDS_RULE.search(_SKIPPED.sub("", pattern)):
         raise GrammarError(
             [Problem("pattern", 1, 1, "a pattern has parts only, no value and no second rule")]
         )

@@ -43,12 +43,15 @@ class RegisteredPacks:
 
     def __init__(self, store: Store) -> None:
         self.directory = store.root / "packs"
+        self._directory = str(self.directory)
         self._stamp: object = None
+        # once: the entry points of a process do not change
+        self._installation = plugins.installation()[1]
         self._set = PackSet(packs={})
 
     def stamp(self) -> str:
         """Return a text that is another one after each change of a pack."""
-        return f"{self._seen()} {plugins.installation()[1]}"
+        return f"{self._seen()} {self._installation}"
 
     def read(self) -> PackSet:
         """Return the packs as they are now; files are read again only after a change."""
@@ -145,7 +148,7 @@ class RegisteredPacks:
         """Return the identity of each file, which another content changes."""
         found = []
         try:
-            with os.scandir(self.directory) as entries:
+            with os.scandir(self._directory) as entries:
                 for entry in entries:
                     state = entry.stat()
                     found.append((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))

@@ -18,7 +18,7 @@ class SentenceContext:
     preferred; with exclusive, no other pack is read.
     """
 
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     directory: Path = field(default_factory=Path.cwd)
     entities: Mapping[str, Callable[[str], object]] = field(default_factory=dict)
     packs: tuple[str, ...] = ()

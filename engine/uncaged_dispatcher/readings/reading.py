@@ -39,11 +39,13 @@ class SentenceReader:
         self._index = index
 
     def candidates(self, sentence: Sentence, context: SentenceContext) -> list[CandidateReading]:
-        """Return the readings of a sentence as calls, best first; not yet checked.
+        """Return the readings of a sentence as calls, best first, by the rules as they are now; not
+        yet checked.
 
         Raises:
             SentenceError: reading takes too much work, and no rule was read before.
         """
+        self._index.refresh()
         rules = self._index.find(set(index_words(sentence.folded)))
         if not rules:
             return []
@@ -139,20 +141,16 @@ class SentenceReader:
 
     def _marked(self, calls: Sequence[Call]) -> tuple[str, ...]:
         """Return the flows among the calls that run only with consent."""
-        flows = dict.fromkeys(call.flow for call in calls)
-        return tuple(
-            name
-            for name in flows
-            if (row := self._index.flow_row(name)) is not None and row.confirm
-        )
+        found = map(self._index.flow, dict.fromkeys(call.flow for call in calls))
+        return tuple(flow[0].name for flow in found if flow is not None and flow[0].confirm)
 
     def _disabled(self, calls: Sequence[Call], pack: Pack | None) -> str | None:
         """Return the command that enables the pack or a flow of the calls, if one is disabled."""
         if pack is not None and not pack.enabled:
             return f"uncaged-workflow pack enable {pack.name}"
         for call in calls:
-            row = self._index.flow_row(call.flow)
-            if row is not None and not row.enabled:
+            found = self._index.flow(call.flow)
+            if found is not None and not found[0].enabled:
                 return f"uncaged-workflow enable {call.flow}"
         return None
 

@@ -16,7 +16,7 @@ from uncaged_bundles.errors import (
 )
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.names import FlowName, parse_flow_name
-from uncaged_bundles.storage.registry import Registry, Version, read_entries
+from uncaged_bundles.storage.registry import Registry, Version
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -227,23 +227,28 @@ def test_a_mark_to_ask_outlives_new_versions(registry: Registry, versions: list[
     assert found is not None and not found.confirm
 
 
-def test_the_lines_of_changed_entries_are_read_alone(
+def test_a_reader_gets_the_entries_that_it_has_not_seen(
     registry: Registry, versions: list[Bundle]
 ) -> None:
-    """The state of a registry is another one after each change, and the lines of its entries are
-    read in part as well as in whole.
+    """Each change has another state; a reader that names the seals that it knows gets the new and
+    changed flows alone, and misses the seals of those that are gone.
     """
-    assert registry.entries()[1] == b""
+    assert registry.changes(()).seals == ()
     states = {registry.state()}
     for number, name in enumerate(("first", "second", "third"), 1):
         registry.add(name, versions[0], now_ms=number)
         states.add(registry.state())
     assert len(states) == 4
-    state, lines = registry.entries()
-    assert state == registry.state()
-    assert [flow.name for flow in read_entries(lines)] == ["first", "second", "third"]
-    middle = lines.splitlines(keepends=True)[1]
-    assert read_entries(middle) == [registry.read().flows["second"]]
+    seen = registry.changes(())
+    assert seen.state == registry.state()
+    assert {flow.name for flow in seen.changed.values()} == {"first", "second", "third"}
+    assert set(seen.changed) == set(seen.seals)
+    registry.set_enabled("first", False)
+    registry.remove("second")
+    after = registry.changes(seen.seals)
+    assert [(flow.name, flow.enabled) for flow in after.changed.values()] == [("first", False)]
+    gone = set(seen.seals) - set(after.seals)
+    assert {seen.changed[seal].name for seal in gone} == {"first", "second"}
 
 
 def test_a_flow_is_meant_by_name_or_hash(registry: Registry, versions: list[Bundle]) -> None:

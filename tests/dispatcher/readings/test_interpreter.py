@@ -332,3 +332,18 @@ def test_a_marked_flow_is_named_for_consent(engine: Engine, interpreter: Interpr
     found = interpreter.interpret("clean up")
     assert isinstance(found, Interpretation)
     assert found.confirm == ("clean",)
+
+
+def test_a_change_by_another_process_reaches_an_open_interpreter(
+    engine: Engine, interpreter: Interpreter
+) -> None:
+    """An interpreter does not keep a flow as it was when another one has updated the index."""
+    add_flow(engine, "greet", "good morning")
+    other = Interpreter(engine)
+    assert called(interpreter, "good morning") == called(other, "good morning")
+    engine.registry.set_confirm("greet", True)
+    for one in (other, interpreter):
+        found = one.interpret("good morning")
+        assert isinstance(found, Interpretation)
+        assert found.confirm == ("greet",)
+    other.close()
