@@ -1,5 +1,10 @@
 """Sentence grammar (`.agr`): parser, compiler, matcher, ranking and completion. Does no I/O."""
 
+from uncaged_dispatcher.grammar.completion import (
+    Completion,
+    CompletionGroup,
+    CompletionProperty,
+)
 from uncaged_dispatcher.grammar.files import imported_files
 from uncaged_dispatcher.grammar.grammars import Grammar, load
 from uncaged_dispatcher.grammar.matching import Readings
@@ -9,6 +14,9 @@ from uncaged_dispatcher.grammar.readings import Entity, Rank, Reading
 from uncaged_dispatcher.grammar.sentences import SentenceError
 
 __all__ = [
+    "Completion",
+    "CompletionGroup",
+    "CompletionProperty",
     "Entity",
     "Grammar",
     "GrammarError",

@@ -30,6 +30,7 @@ from uncaged_dispatcher.grammar.readings import (
     Took,
     build_reading,
 )
+from uncaged_dispatcher.grammar.states import Position
 from uncaged_dispatcher.grammar.syntax import UNDEFINED, Repeat, Spacing
 
 PART: Final = 1 << 12
@@ -37,15 +38,12 @@ PART: Final = 1 << 12
 REQUIRED: Final = PART << 12
 """Gain of a part outside of optional groups, over that of all other parts."""
 
-_Position = tuple[int, TextSlot | None]
-"""A place of the sentence; with a slot, the place where that open text capture began."""
-
 
 class _Item(NamedTuple):
     """A rule at a position, with the spacing before its first text."""
 
     rule: int
-    position: _Position
+    position: Position
     lead: Spacing
     optional: bool
 
@@ -53,7 +51,7 @@ class _Item(NamedTuple):
 class _End(NamedTuple):
     """Where a rule or a step can end, and whether free text was captured."""
 
-    position: _Position
+    position: Position
     free_text: bool
 
 
@@ -226,7 +224,7 @@ class _Chart:
     def parts(
         self,
         part: Phrase | NumberSlot,
-        position: _Position,
+        position: Position,
         lead: Spacing,
         spacing: Spacing,
         trail: _Trail,
@@ -246,7 +244,7 @@ class _Chart:
                 yield start, end, *self.text_cost(place, start, closed), (trail, closed)
 
     def openings(
-        self, position: _Position, lead: Spacing, trail: _Trail
+        self, position: Position, lead: Spacing, trail: _Trail
     ) -> Iterator[tuple[int, bool, int, _Trail]]:
         """Yield the places where a text capture can begin; the rest as for `parts`."""
         place, slot = position

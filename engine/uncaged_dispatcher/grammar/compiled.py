@@ -6,7 +6,7 @@ alternative of the start rule: an index chooses entries by `required` words with
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from uncaged_dispatcher.grammar import syntax
@@ -25,7 +25,7 @@ from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the document that `CompiledGrammar.document` makes."""
 
 
@@ -55,10 +55,7 @@ class CompiledGrammar:
             "format": FORMAT,
             "start": self.start,
             "entries": [[e.name, [sorted(words) for words in e.required]] for e in self.entries],
-            "rules": [
-                [[p.spacing.value, _encode(p.steps), _encode(p.value)] for p in patterns]
-                for patterns in self.rules
-            ],
+            "rules": [[pattern.document() for pattern in patterns] for patterns in self.rules],
         }
 
     @classmethod
@@ -72,10 +69,7 @@ class CompiledGrammar:
             raise ValueError(f"compiled rules of format {document.get('format')!r}, not {FORMAT}")
         return cls(
             tuple(
-                tuple(
-                    Pattern(Spacing(spacing), _decode(steps), _decode(value))
-                    for spacing, steps, value in patterns
-                )
+                tuple(Pattern.read(pattern) for pattern in patterns)
                 for patterns in document["rules"]
             ),
             document["start"],
@@ -127,7 +121,7 @@ class _Compiler:
         """Return the compiled form of one part."""
         match part:
             case syntax.Literal(words=words):
-                return Step(Phrase(words))
+                return Step(Phrase.of(words))
             case syntax.Capture():
                 repeat = Repeat.OPTIONAL if part.optional else Repeat.ONCE
                 if part.number:
@@ -141,58 +135,3 @@ class _Compiler:
             case syntax.Group(alternatives=alternatives, repeat=repeat):
                 self.sources.append((alternatives, targets))
                 return Step(Reference(len(self.sources) - 1), repeat)
-
-
-_CLASSES: Final = {
-    cls.__name__: cls
-    for cls in (
-        Phrase,
-        NumberSlot,
-        TextSlot,
-        Reference,
-        Step,
-        syntax.Constant,
-        syntax.Variable,
-        syntax.PartValue,
-        syntax.Spread,
-        syntax.Property,
-        syntax.ObjectValue,
-        syntax.ArrayValue,
-        syntax.Template,
-        syntax.Unary,
-        syntax.Binary,
-        syntax.Ternary,
-        syntax.Member,
-        syntax.Element,
-        syntax.MethodCall,
-    )
-}
-
-
-def _encode(node: Any) -> Any:
-    """Return a node as JSON: a list of its class and its fields; a tuple is a list of ``""``."""
-    if isinstance(node, tuple):
-        return ["", *map(_encode, node)]
-    if isinstance(node, Repeat):
-        return node.value
-    if node is syntax.UNDEFINED:
-        return ["undefined"]
-    if type(node).__name__ in _CLASSES:
-        return [
-            type(node).__name__,
-            *(_encode(getattr(node, f.name)) for f in fields(node) if f.init),
-        ]
-    return node
-
-
-def _decode(data: Any) -> Any:
-    """Return the node of `_encode`."""
-    if not isinstance(data, list):
-        return data
-    if data[0] == "":
-        return tuple(map(_decode, data[1:]))
-    if data[0] == "undefined":
-        return syntax.UNDEFINED
-    if data[0] == "Step":
-        return Step(_decode(data[1]), Repeat(data[2]))
-    return _CLASSES[data[0]](*map(_decode, data[1:]))

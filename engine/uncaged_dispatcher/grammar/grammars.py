@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from uncaged_dispatcher.grammar.best import best_reading
 from uncaged_dispatcher.grammar.choices import Captures, Choices, Optionals, Repeats
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar, compile_rules
+from uncaged_dispatcher.grammar.completion import Completion, complete_prefix
+from uncaged_dispatcher.grammar.continuations import Direction
 from uncaged_dispatcher.grammar.entities import ENTITY_READERS
 from uncaged_dispatcher.grammar.loading import load_rules
 from uncaged_dispatcher.grammar.matching import Readings, match_all
@@ -70,6 +72,17 @@ class Grammar:
         """
         places = Occurrences(Sentence(sentence), whole_words=True, entities=entities)
         return best_reading(self.compiled, places)
+
+    def complete(self, prefix: str, direction: Direction | str = Direction.FORWARD) -> Completion:
+        """Return the words and captures that can follow the beginning of a sentence.
+
+        Args:
+            prefix: at most 2,000 characters.
+            direction: ``forward``, or ``backward`` to offer the last word or capture again.
+        Raises:
+            SentenceError: the text cannot be read.
+        """
+        return complete_prefix(self.compiled, prefix, Direction(direction))
 
     def ranked(self, sentence: str, *, entities: EntityReaders = ENTITY_READERS) -> Readings:
         """Return the readings of which `best` returns the first, best first.

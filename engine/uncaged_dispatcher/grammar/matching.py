@@ -7,8 +7,8 @@ a reading of its own. The search keeps its own stack, and the states from which 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple
+from enum import StrEnum
+from typing import Final
 
 from uncaged_dispatcher.grammar.choices import (
     MAX_READINGS,
@@ -21,15 +21,12 @@ from uncaged_dispatcher.grammar.compiled import CompiledGrammar
 from uncaged_dispatcher.grammar.occurrences import Occurrences
 from uncaged_dispatcher.grammar.patterns import (
     NumberSlot,
-    Pattern,
     Phrase,
     Reference,
-    Step,
     TextSlot,
 )
 from uncaged_dispatcher.grammar.readings import (
     Enter,
-    Event,
     Leave,
     Opened,
     Reading,
@@ -37,6 +34,15 @@ from uncaged_dispatcher.grammar.readings import (
     build_reading,
 )
 from uncaged_dispatcher.grammar.sentences import SentenceError
+from uncaged_dispatcher.grammar.states import (
+    Activation,
+    Activations,
+    Position,
+    State,
+    StepPhase,
+    Trail,
+    events_of,
+)
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 SEARCH_STEPS: Final = 3
@@ -49,59 +55,6 @@ class Readings(list[Reading]):
     cut: bool = False
 
 
-_Position = tuple[int, TextSlot | None]
-"""A place of the sentence; with a slot, the place where that open text capture began."""
-_Trail = tuple["_Trail", Event] | None
-"""Events so far, last first."""
-
-
-class _Activation:
-    """A pattern that is being read; equal activations are one object.
-
-    ``begin`` is where it began, ``lead`` the spacing before its first text, and ``resume`` the step
-    of ``around`` that it is read for; at the root, the number of the entry.
-    """
-
-    __slots__ = ("around", "begin", "lead", "optional", "pattern", "resume")
-
-    optional: bool
-
-    def __init__(
-        self,
-        pattern: Pattern,
-        begin: _Position,
-        lead: Spacing,
-        around: _Activation | None,
-        resume: int,
-    ) -> None:
-        self.pattern = pattern
-        self.begin = begin
-        self.lead = lead
-        self.around = around
-        self.resume = resume
-        step = around.pattern.steps[resume] if around else None
-        self.optional = around is not None and (
-            around.optional or (step is not None and step.repeat in (Repeat.OPTIONAL, Repeat.ANY))
-        )
-
-
-class _Phase(IntEnum):
-    """Progress with a step: nothing yet, one repetition read, or to be taken now."""
-
-    FIRST = 0
-    AGAIN = 1
-    TAKE = 2
-
-
-class _State(NamedTuple):
-    """A step to be read at a position; what follows depends on nothing else."""
-
-    activation: _Activation
-    step: int
-    phase: _Phase
-    position: _Position
-
-
 class _Kind(StrEnum):
     """Kind of a choice between branches."""
 
@@ -111,9 +64,9 @@ class _Kind(StrEnum):
     REPEAT = "repeat"
 
 
-_Branch = tuple[_State, _Trail, _Kind]
+_Branch = tuple[State, Trail, _Kind]
 """A state to be searched, its events, and the choice that it is a later branch of."""
-_Searched = tuple[_State, int]
+_Searched = tuple[State, int]
 """Mark below the branches of a state, with the number of readings when it was reached."""
 
 
@@ -140,8 +93,8 @@ class _Search:
         self.limit = limit
         self.found = Readings()
         self.stack: list[_Branch | _Searched] = []
-        self.failed: set[_State] = set()
-        self.activations: dict[tuple[object, ...], _Activation] = {}
+        self.failed: set[State] = set()
+        self.activations = Activations()
         self.skip_first = choices.optionals is Optionals.SKIP
         self.leave_first = choices.repeats is Repeats.RELUCTANT
         self.decided = set()
@@ -155,9 +108,9 @@ class _Search:
     def run(self) -> Readings:
         """Search all entries of the grammar in order."""
         for index, pattern in enumerate(self.grammar.rules[self.grammar.start]):
-            root = _Activation(pattern, (0, None), pattern.spacing, None, index)
+            root = Activation(pattern, (0, None), pattern.spacing, None, index)
             enter = Enter(pattern, index, False)
-            self.push(_State(root, 0, _Phase.FIRST, root.begin), (None, enter))
+            self.push(State(root, 0, StepPhase.FIRST, root.begin), (None, enter))
             try:
                 self.search()
             except SentenceError:
@@ -168,7 +121,7 @@ class _Search:
                 break
         return self.found
 
-    def push(self, state: _State, trail: _Trail, kind: _Kind = _Kind.RULE) -> None:
+    def push(self, state: State, trail: Trail, kind: _Kind = _Kind.RULE) -> None:
         """Add a branch that is searched before those that were added earlier."""
         self.stack.append((state, trail, kind))
 
@@ -193,42 +146,26 @@ class _Search:
             branches = list(self.branches(state, trail))
             stack.extend(reversed(branches))
 
-    def branches(self, state: _State, trail: _Trail) -> Iterator[_Branch]:
+    def branches(self, state: State, trail: Trail) -> Iterator[_Branch]:
         """Yield the states after a state in the order in which they are searched."""
-        activation, index, phase, position = state
-        if index == len(activation.pattern.steps):
-            yield from self.leave(activation, position, trail)
-            return
-        step = activation.pattern.steps[index]
-        if phase is _Phase.TAKE or step.repeat is Repeat.ONCE:
-            yield from self.take(activation, index, step, position, trail)
-            return
-        take = _State(activation, index, _Phase.TAKE, position)
-        if step.repeat is Repeat.SOME and phase is _Phase.FIRST:
-            yield take, trail, _Kind.RULE
-            return
-        kind = _Kind.OPTIONAL if step.repeat is Repeat.OPTIONAL else _Kind.REPEAT
-        after = _State(activation, index + 1, _Phase.FIRST, position)
-        skip_first = self.skip_first if kind is _Kind.OPTIONAL else self.leave_first
-        for choice in (after, take) if skip_first else (take, after):
-            yield choice, trail, kind
-
-    def leave(
-        self, activation: _Activation, position: _Position, trail: _Trail
-    ) -> Iterator[_Branch]:
-        """Yield the state after the end of a pattern; a repetition ends with an empty one."""
-        trail = (trail, Leave())
-        around, index = activation.around, activation.resume
-        if around is None:
-            self.finish(activation, position, trail)
-            return
-        repeats = around.pattern.steps[index].repeat in (Repeat.ANY, Repeat.SOME)
-        if repeats and position != activation.begin:
-            yield _State(around, index, _Phase.AGAIN, position), trail, _Kind.RULE
+        if state.step == len(state.activation.pattern.steps):
+            after = state.left()
+            if after is None:
+                self.finish(state.activation, state.position, (trail, Leave()))
+            else:
+                yield after, (trail, Leave()), _Kind.RULE
+        elif state.phase is StepPhase.TAKE:
+            yield from self.take(state, trail)
         else:
-            yield _State(around, index + 1, _Phase.FIRST, position), trail, _Kind.RULE
+            step = state.activation.pattern.steps[state.step]
+            optional = step.repeat is Repeat.OPTIONAL
+            kind = _Kind.OPTIONAL if optional else _Kind.REPEAT
+            choices = state.choices()
+            skips = self.skip_first if optional else self.leave_first
+            for choice in reversed(choices) if skips else choices:
+                yield choice, trail, kind
 
-    def finish(self, root: _Activation, position: _Position, trail: _Trail) -> None:
+    def finish(self, root: Activation, position: Position, trail: Trail) -> None:
         """Add the reading if nothing of the sentence is left."""
         place, slot = position
         if slot is not None:
@@ -253,36 +190,35 @@ class _Search:
         """
         self.stack[:] = [b for b in self.stack if len(b) == 2 or b[2] not in self.decided]
 
-    def take(
-        self, activation: _Activation, index: int, step: Step, position: _Position, trail: _Trail
-    ) -> Iterator[_Branch]:
+    def take(self, state: State, trail: Trail) -> Iterator[_Branch]:
         """Yield the states after a part."""
-        own = activation.pattern.spacing
-        lead = activation.lead if position == activation.begin else own
-        match step.part:
+        pattern = state.activation.pattern
+        lead = state.activation.spacing_at(state.position)
+        match pattern.steps[state.step].part:
             case Phrase() | NumberSlot() as part:
-                for start, end, before in self.parts(part, position, lead, own, trail):
-                    state = _State(activation, index + 1, _Phase.FIRST, (end, None))
-                    yield state, (before, Took(index, start, end)), _Kind.TEXT
+                for start, end, before in self.parts(
+                    part, state.position, lead, pattern.spacing, trail
+                ):
+                    took = (before, Took(state.step, start, end))
+                    yield state.next((end, None)), took, _Kind.TEXT
             case TextSlot() as part:
-                for start, before in self.openings(position, lead, trail):
-                    state = _State(activation, index + 1, _Phase.FIRST, (start, part))
-                    yield state, (before, Opened(part, index, start)), _Kind.TEXT
+                for start, before in self.openings(state.position, lead, trail):
+                    opened = (before, Opened(part, state.step, start))
+                    yield state.next((start, part)), opened, _Kind.TEXT
             case Reference(rule=rule):
-                for pattern in self.grammar.rules[rule]:
-                    inner = self.activate(pattern, position, lead, activation, index)
-                    enter = Enter(pattern, index, inner.optional)
-                    state = _State(inner, 0, _Phase.FIRST, position)
-                    yield state, (trail, enter), _Kind.RULE
+                for inner in self.grammar.rules[rule]:
+                    activation = self.activations.enter(inner, state, lead)
+                    enter = (trail, Enter(inner, state.step, activation.optional))
+                    yield State(activation, 0, StepPhase.FIRST, state.position), enter, _Kind.RULE
 
     def parts(
         self,
         part: Phrase | NumberSlot,
-        position: _Position,
+        position: Position,
         lead: Spacing,
         own: Spacing,
-        trail: _Trail,
-    ) -> Iterator[tuple[int, int, _Trail]]:
+        trail: Trail,
+    ) -> Iterator[tuple[int, int, Trail]]:
         """Yield start and end of a phrase or a number at a position, nearest first, with the events
         before it.
         """
@@ -298,8 +234,8 @@ class _Search:
                 yield start, end, (trail, closed)
 
     def openings(
-        self, position: _Position, lead: Spacing, trail: _Trail
-    ) -> Iterator[tuple[int, _Trail]]:
+        self, position: Position, lead: Spacing, trail: Trail
+    ) -> Iterator[tuple[int, Trail]]:
         """Yield the places where a text capture can begin, with the events before it."""
         place, slot = position
         if slot is None:
@@ -311,27 +247,3 @@ class _Search:
             closed = self.places.close(slot, place, start)
             if closed is not None:
                 yield start, (trail, closed)
-
-    def activate(
-        self,
-        pattern: Pattern,
-        begin: _Position,
-        lead: Spacing,
-        around: _Activation,
-        resume: int,
-    ) -> _Activation:
-        """Return the activation of a pattern; the same one for the same circumstances."""
-        key = (id(pattern), begin, lead, id(around), resume)
-        if key not in self.activations:
-            self.activations[key] = _Activation(pattern, begin, lead, around, resume)
-        return self.activations[key]
-
-
-def events_of(trail: _Trail) -> list[Event]:
-    """Return the events of a trail, first to last."""
-    events = []
-    while trail is not None:
-        trail, event = trail
-        events.append(event)
-    events.reverse()
-    return events

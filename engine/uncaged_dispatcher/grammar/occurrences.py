@@ -74,25 +74,68 @@ class Occurrences:
 
     def end(self, part: Phrase | NumberSlot, start: int, spacing: Spacing) -> int | None:
         """Return the end of a part that begins at *start*."""
-        sentence = self.sentence
         if isinstance(part, NumberSlot):
-            return sentence.number_at(start)
-        folded = sentence.folded
-        first, *rest = part.words
-        if not folded.startswith(first, start):
+            return self.sentence.number_at(start)
+        if not self.sentence.folded.startswith(part.words[0], start):
             return None
-        end = start + len(first)
-        for word in rest:
-            self.work()
-            if not sentence.boundary_after(end, spacing):
-                return None
-            for place in sentence.starts(end, spacing):
-                if folded.startswith(word, place):
-                    end = place + len(word)
+        ends = self.word_ends(part, start, Spacing.NONE, spacing)
+        return ends[-1] if len(ends) == len(part.words) else None
+
+    def word_ends(self, part: Phrase, place: int, lead: Spacing, spacing: Spacing) -> list[int]:
+        """Return the end of each word of a phrase after *place*, up to the first that is not there.
+
+        Args:
+            lead: spacing between *place* and the phrase.
+            spacing: spacing inside the phrase and after it.
+        """
+        sentence = self.sentence
+        folded = sentence.folded
+        ends: list[int] = []
+        for word in part.words:
+            for start in sentence.starts(place, spacing if ends else lead):
+                if folded.startswith(word, start):
                     break
             else:
-                return None
-        return end
+                break
+            place = start + len(word)
+            if not sentence.boundary_after(place, spacing):
+                break
+            if self.whole_words and not ends and not sentence.boundary_before(start, lead):
+                break
+            ends.append(place)
+        self.work(1 + len(ends))
+        return ends
+
+    def begun_phrase(
+        self, part: Phrase, opened: int, lead: Spacing, spacing: Spacing
+    ) -> tuple[int, int, bool]:
+        """Return how a phrase that ends the open text begins at the end of the sentence.
+
+        Returns:
+            The number of its whole words there, the place after them, and whether the sentence ends
+            with the beginning of the next word. Without any of that, 0, 0 and False.
+        """
+        sentence = self.sentence
+        best = (0, 0, False)
+        for start in self.candidates(part):
+            if start <= sentence.solid[opened] or not sentence.boundary_before(start, lead):
+                continue
+            ends = self.word_ends(part, start, Spacing.NONE, spacing)
+            if best[0] < len(ends) < len(part.words):
+                after = sentence.starts(ends[-1], spacing)[-1]
+                rest = sentence.folded[after:]
+                if not rest or sentence.solid[after] >= sentence.size:
+                    best = (len(ends), ends[-1], False)
+                elif part.words[len(ends)].startswith(rest):
+                    best = (len(ends), ends[-1], True)
+        if best[0]:
+            return best
+        word = part.words[0]
+        first = max(sentence.size - len(word) + 1, sentence.solid[opened] + 1)
+        for start in range(first, sentence.size):
+            if word.startswith(sentence.folded[start:]) and sentence.boundary_before(start, lead):
+                return 0, sentence.trimmed[start], True
+        return best
 
     def after_text(
         self, part: Phrase | NumberSlot, opened: int, lead: Spacing, spacing: Spacing

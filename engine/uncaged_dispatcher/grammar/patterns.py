@@ -2,94 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 from uncaged_dispatcher.grammar import syntax
+from uncaged_dispatcher.grammar.encoding import (
+    Json,
+    expression_document,
+    read_expression,
+    variables_of,
+)
 from uncaged_dispatcher.grammar.sentences import fold
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Words of a sentence as the author wrote them, which is what completion offers.
+class Phrase(NamedTuple):
+    """Words of a sentence without case, and as the author spelled them, which is offered."""
 
-    ``words`` are the same without case, and ``text`` is the value.
-    """
-
+    words: tuple[str, ...]
     spelled: tuple[str, ...]
-    words: tuple[str, ...] = field(init=False)
-    text: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", tuple(map(fold, self.spelled)))
-        object.__setattr__(self, "text", " ".join(self.spelled))
+    @classmethod
+    def of(cls, spelled: Iterable[str]) -> Phrase:
+        """Return the phrase of some words."""
+        words = tuple(spelled)
+        return cls(tuple([fold(word) for word in words]), words)
+
+    @property
+    def text(self) -> str:
+        """Return the phrase as a value."""
+        return " ".join(self.spelled)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberSlot:
+class NumberSlot(NamedTuple):
     """A capture of a number."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextSlot:
+class TextSlot(NamedTuple):
     """A capture of text up to the next part; ``entity`` is empty for a free capture."""
 
     variable: str
     entity: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A rule in place; ``variable`` is empty where nothing captures its value."""
 
     rule: int
     variable: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+Part = Phrase | NumberSlot | TextSlot | Reference
+
+
+class Step(NamedTuple):
     """One part of a pattern with its repetition."""
 
-    part: Phrase | NumberSlot | TextSlot | Reference
+    part: Part
     repeat: Repeat = Repeat.ONCE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
     """One alternative of a rule.
 
-    ``used`` are the variables that the value names, and ``used_part`` the step whose value it is;
-    -1 for none. Patterns are equal only if they are the same object.
+    Attributes:
+        spacing: rule for separators.
+        steps: the parts in order.
+        used: the variables that the value names.
+        used_part: the step whose value the pattern has, or -1.
     """
 
-    spacing: Spacing
-    steps: tuple[Step, ...]
-    value: syntax.Expression | None
-    used: frozenset[str] = field(init=False)
-    used_part: int = field(init=False)
+    __slots__ = ("_encoded", "_value", "spacing", "steps", "used", "used_part")
 
-    def __post_init__(self) -> None:
-        names = frozenset(n.name for n in _nodes(self.value) if isinstance(n, syntax.Variable))
-        object.__setattr__(self, "used", names)
-        value = self.value
-        index = value.index if isinstance(value, syntax.PartValue) else -1
-        object.__setattr__(self, "used_part", index)
+    def __init__(
+        self, spacing: Spacing, steps: tuple[Step, ...], value: syntax.Expression | None
+    ) -> None:
+        self.spacing = spacing
+        self.steps = steps
+        self.used = frozenset(variables_of(value))
+        self.used_part = value.index if isinstance(value, syntax.PartValue) else -1
+        self._value = value
+        self._encoded: Json = None
+
+    @property
+    def value(self) -> syntax.Expression | None:
+        """The expression of the pattern's value; that of a document is read at its first use."""
+        if self._encoded is not None:
+            self._value, self._encoded = read_expression(self._encoded), None
+        return self._value
+
+    def document(self) -> Json:
+        """Return the pattern as JSON."""
+        steps = [[_TAGS[type(part)], *_fields(part), repeat.value] for part, repeat in self.steps]
+        expression = expression_document(self.value)
+        return [self.spacing.value, steps, expression, sorted(self.used), self.used_part]
+
+    @classmethod
+    def read(cls, document: Any) -> Pattern:
+        """Return the pattern of a `document`."""
+        pattern = cls.__new__(cls)
+        spacing, steps, pattern._encoded, used, pattern.used_part = document
+        pattern.spacing = _SPACINGS[spacing]
+        pattern.steps = tuple([_READERS[step[0]](step) for step in steps])
+        pattern.used = frozenset(used)
+        pattern._value = None
+        return pattern
 
 
 Rules = tuple[tuple[Pattern, ...], ...]
 """The patterns of each rule, by the rule's number."""
 
+_SPACINGS: Final = {spacing.value: spacing for spacing in Spacing}
+_REPEATS: Final = {repeat.value: repeat for repeat in Repeat}
+_TAGS: Final = {Phrase: "phrase", NumberSlot: "number", TextSlot: "text", Reference: "rule"}
+_READERS: Final[dict[str, Callable[[Any], Step]]] = {
+    "phrase": lambda data: Step(Phrase.of(data[1]), _REPEATS[data[2]]),
+    "number": lambda data: Step(NumberSlot(data[1]), _REPEATS[data[2]]),
+    "text": lambda data: Step(TextSlot(data[1], data[2]), _REPEATS[data[3]]),
+    "rule": lambda data: Step(Reference(data[1], data[2]), _REPEATS[data[3]]),
+}
+"""Readers of steps by the tag of their part."""
 
-def _nodes(node: object) -> Iterable[object]:
-    """Yield all nodes of a value expression."""
-    pending = [node]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, tuple):
-            pending += node
-        elif is_dataclass(node):
-            yield node
-            pending += [getattr(node, f.name) for f in fields(node)]
+
+def _fields(part: Part) -> list[Json]:
+    """Return what a document keeps of a part."""
+    return [list(part.spelled)] if isinstance(part, Phrase) else list(part)

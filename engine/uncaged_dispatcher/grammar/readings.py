@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import NamedTuple, TypeVar
 
 from uncaged_dispatcher.grammar.patterns import Pattern, Phrase, Reference, TextSlot
@@ -97,6 +98,38 @@ class Reading:
     rank: Rank
     rule: str = "Start"
 
+    def document(self) -> dict[str, object]:
+        """Return the reading as JSON; a number that JSON lacks, and no value, are null."""
+        return {
+            "value": json_value(self.value),
+            "rule": self.rule,
+            "matchedValues": self.matched_values,
+            "freeCharacters": self.free_characters,
+            "entities": [
+                {
+                    "type": entity.type,
+                    "variable": entity.variable,
+                    "text": entity.text,
+                    "start": entity.start,
+                    "value": json_value(entity.value),
+                }
+                for entity in self.entities
+            ],
+        }
+
+
+def json_value(value: object) -> object:
+    """Return a value as JSON has it: null for numbers that it lacks and for no value."""
+    match value:
+        case dict():
+            return {name: json_value(item) for name, item in value.items()}
+        case list():
+            return [json_value(item) for item in value]
+        case float() if not isfinite(value):
+            return None
+        case _:
+            return None if value is UNDEFINED else value
+
 
 @dataclass(slots=True)
 class _Value:
@@ -157,6 +190,22 @@ class _Builder:
         self.result = _Value(UNDEFINED)
         self.parts = self.required = self.free_text = 0
         self.has_free_text = False
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Evaluate events."""
+        closes = (event for event in events if isinstance(event, Closed))
+        for event in events:
+            match event:
+                case Enter():
+                    self.enter(event)
+                case Leave():
+                    self.leave()
+                case Took():
+                    self.took(event)
+                case Opened():
+                    self.text(event, next(closes))
+                case Closed():
+                    pass
 
     def enter(self, event: Enter) -> None:
         """Begin a pattern."""
@@ -243,22 +292,18 @@ def build_reading(sentence: Sentence, events: Iterable[Event], rule: str) -> Rea
     Returns:
         None if the value cannot be computed, for example the sum of a text and a number.
     """
-    ordered = list(events)
     builder = _Builder(sentence, rule)
-    closes = (event for event in ordered if isinstance(event, Closed))
-    for event in ordered:
-        match event:
-            case Enter():
-                builder.enter(event)
-            case Leave():
-                builder.leave()
-            case Took():
-                builder.took(event)
-            case Opened():
-                builder.text(event, next(closes))
-            case Closed():
-                pass
+    builder.add(list(events))
     return builder.reading()
+
+
+def build_partial(sentence: Sentence, events: Iterable[Event]) -> object:
+    """Return the value of patterns that have not ended, from what they have so far."""
+    builder = _Builder(sentence, "")
+    builder.add(list(events))
+    while builder.frames:
+        builder.leave()
+    return builder.result.value
 
 
 def _uses(pattern: Pattern, index: int) -> bool:

@@ -22,6 +22,9 @@ class Spacing(StrEnum):
     NONE = "none"
     AUTO = "auto"
 
+    # That of an enumeration is slow, and searches look up by spacing.
+    __hash__ = str.__hash__
+
 
 class Repeat(StrEnum):
     """How often a group occurs; the value is the mark behind its closing bracket."""
