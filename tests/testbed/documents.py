@@ -14,7 +14,7 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
 GROUPS = {
     "conversation": ("delete", "list", "new", "rename", "show", "switch"),
     "thread": ("diff", "merge", "rm", "show"),
-    "grammar": ("check",),
+    "grammar": ("check", "complete", "match"),
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),
 }
