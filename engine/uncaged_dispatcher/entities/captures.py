@@ -35,7 +35,7 @@ def restored(value: object, sentence: Sentence, entities: Sequence[Entity]) -> o
     texts = {
         entity.text: whole_text(sentence, entity.start, entity.start + len(entity.text))
         for entity in entities
-        if entity.type == TEXT
+        if entity.type == TEXT or entity.value == entity.text
     }
     return _replaced(value, texts) if any(old != new for old, new in texts.items()) else value
 
