@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.names import FlowName, new_flow_name
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.files import read_if_there, write_atomically
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
@@ -33,6 +34,15 @@ template packages on it.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShippedFlow:
+    """A flow of a template package. confirm: a sentence runs it only after a person agreed."""
+
+    name: FlowName
+    bundle: Bundle
+    confirm: bool
+
+
 def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[str, ...]:
     """Add the flows of template packages that are new; return why the flows of some could not be
     had.
@@ -48,7 +58,7 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
         if key in registry.seeded():
             continue
         try:
-            flows = [flow for point in found for flow in _flows_of(point)]
+            shipped = [flow for point in found for flow in _flows_of(point)]
         except (
             UncagedError,
             ImportError,
@@ -62,7 +72,12 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
                 f"the flows of {key} cannot be added: {exc}; update or uninstall that package"
             )
             continue
-        registry.seed(key, _just(flows), now_ms=now_ms)
+        registry.seed(
+            key,
+            _just([(flow.name, flow.bundle) for flow in shipped]),
+            now_ms=now_ms,
+            confirm={flow.name for flow in shipped if flow.confirm},
+        )
     known = registry.seeded()
     write_atomically(
         stamp_path, "\n".join([stamp, *(key for key in points if key in known), ""]).encode()
@@ -74,21 +89,25 @@ def shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
     """The flows of all template packages that are installed."""
     for points in _points().values():
         for point in points:
-            yield from _flows_of(point)
+            yield from ((flow.name, flow.bundle) for flow in _flows_of(point))
 
 
-def _flows_of(point: EntryPoint) -> Iterable[tuple[FlowName, Bundle]]:
+def _flows_of(point: EntryPoint) -> Iterable[ShippedFlow]:
     from uncaged_bundles.builders.workflow import write_workflow
 
     found: Any = loaded(point)
-    # a function gives several flows, each with its name
+    # a function gives several flows, each with its name, and True if it needs consent
     pairs = found() if callable(found) else [(point.name, found)]
-    for name, source in pairs:
+    for name, source, *marks in pairs:
         is_built = isinstance(source, bytes)
         # the schemas of ours are checked by the tests: the check costs a first command 60 ms
         check_schemas = not is_built and not _is_ours(point)
         built = source if is_built else write_workflow(source)
-        yield new_flow_name(name), read_bundle(built, KNOWN, check_schemas=check_schemas)
+        yield ShippedFlow(
+            name=new_flow_name(name),
+            bundle=read_bundle(built, KNOWN, check_schemas=check_schemas),
+            confirm=marks == [True],
+        )
 
 
 def _points() -> dict[str, list[EntryPoint]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from uncaged_bundles.authoring import END, START, Graph, View, Workflow
 from uncaged_roles.coder import role as coder
 from uncaged_roles.committer import role as committer
@@ -59,3 +61,8 @@ workflow = Workflow(
     result=result,
     policy={"role": {"workspace": "write"}},
 )
+
+
+def flows() -> Iterator[tuple[str, Workflow, bool]]:
+    """Yield the workflow under its name; a sentence runs it only with consent."""
+    yield workflow.name, workflow, True

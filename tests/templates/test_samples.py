@@ -24,7 +24,7 @@ from uncaged_bundles.examples import Example
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions
-from uncaged_templates.recipes import SAMPLES, flows
+from uncaged_templates.recipes import CONFIRMED, SAMPLES, flows
 
 pytestmark = pytest.mark.slow
 SCRIPTS = tuple(
@@ -38,7 +38,7 @@ SCRIPTS = tuple(
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """A store with every sample in it."""
     engine = Engine(Store.open(tmp_path_factory.mktemp("samples") / "store"))
-    for name, source in flows():
+    for name, source, _ in flows():
         engine.add(name, source, accept=lambda _: True, origin="sample")
     return engine
 
@@ -130,7 +130,7 @@ def sandboxed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """A store with every sample in it, whose scripts run under one mechanism."""
     engine = Engine(Store.open(tmp_path_factory.mktemp("sandboxed") / "store"))
     (engine.store.root / "config.yaml").write_text(f"sandbox: {request.param}\n")
-    for name, source in flows():
+    for name, source, _ in flows():
         engine.add(name, source, accept=lambda _: True, origin="sample")
     return engine
 
@@ -158,8 +158,12 @@ def test_a_store_has_them_at_its_first_open(tmp_path: Path) -> None:
     """Once, granted, from the entry point; one that a person removed stays away."""
     engine = Engine.open(tmp_path / "store")
     flows_there = engine.registry.read().flows
-    assert {name for name, _ in flows()} <= set(flows_there)
-    assert {flows_there[name].source for name, _ in flows()} == {"sample"}
+    assert {name for name, _, _ in flows()} <= set(flows_there)
+    assert {flows_there[name].source for name, _, _ in flows()} == {"sample"}
+    assert {name for name, flow in flows_there.items() if flow.confirm} == {
+        *CONFIRMED,
+        "solve-issue",
+    }
     engine.registry.remove("tail-log")
     assert "tail-log" not in Engine.open(tmp_path / "store").registry.read().flows
 

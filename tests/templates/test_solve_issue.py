@@ -219,4 +219,5 @@ def test_it_asks_for_a_workspace_and_nothing_else() -> None:
 
 def test_it_is_found_by_its_entry_point() -> None:
     """The store is filled through the same door that other distributions use."""
-    assert entry_points(group="uncaged_workflow.templates")["solve-issue"].load() is workflow
+    flows = entry_points(group="uncaged_workflow.templates")["solve-issue"].load()
+    assert list(flows()) == [("solve-issue", workflow, True)]

@@ -229,10 +229,18 @@ class Registry:
         return None, stored[0]
 
     def seed(
-        self, key: str, flows: Callable[[], Iterable[tuple[FlowName, Bundle]]], *, now_ms: int
+        self,
+        key: str,
+        flows: Callable[[], Iterable[tuple[FlowName, Bundle]]],
+        *,
+        now_ms: int,
+        confirm: Collection[str] = (),
     ) -> None:
         """Add shipped flows, granted, once per *key*, except names that are taken and names that a
         person removed.
+
+        Args:
+            confirm: names of flows that a sentence runs only after a person agreed.
         """
         if key in self.seeded():
             return
@@ -247,7 +255,9 @@ class Registry:
                     draft.put(
                         FLOWS,
                         parse_flow_name(name),
-                        _new_flow(name, bundle, now_ms, "sample").fields(),
+                        replace(
+                            _new_flow(name, bundle, now_ms, "sample"), confirm=name in confirm
+                        ).fields(),
                     )
             draft.put_top(SEEDED, sorted({*draft.seeded(), key}))
 

@@ -128,7 +128,12 @@ def test_list_files_works_in_a_home(home: Path) -> None:
     """
     (home / "store" / "config.yaml").unlink()
     engine = Engine(Store(root=home / "store"))
-    engine.add("list-files", dict(flows())["list-files"], accept=lambda _: True, origin="sample")
+    engine.add(
+        "list-files",
+        {name: source for name, source, _ in flows()}["list-files"],
+        accept=lambda _: True,
+        origin="sample",
+    )
     result = finish(engine, engine.run("list-files", prompt="", options=RunOptions(directory=home)))
     assert end_workers(engine.store.root) == []
     assert result["success"], result
