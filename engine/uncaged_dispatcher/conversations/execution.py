@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -212,13 +213,17 @@ def _take_up(engine: Engine, log: ExecutionLog, live: LiveRequest) -> None:
             raise RefusedError("cancelled before its thread was started")
         _start(engine, log, live, call, thread)
         return
-    log.start(live, call, thread, lambda: None)
-    if not live.open.cancelled and engine.thread(thread).summary.status == "interrupted":
-        try:
-            engine.resume(thread, options=live.caller.options(live.request.directory))
-        except RefusedError:
-            # another process resumed it meanwhile, or it needs a decision; its status says which
+
+    def resume() -> None:
+        if live.open.cancelled or engine.thread(thread).summary.status != "interrupted":
             return
+        # another process resumed it meanwhile, or it needs a decision; its status says which
+        with suppress(RefusedError):
+            engine.resume(thread, options=live.caller.options(live.request.directory))
+
+    # a cancel that comes meanwhile kills the thread after it was resumed: a killed one can be
+    # resumed, too
+    log.start(live, call, thread, resume)
 
 
 def _follow(engine: Engine, live: LiveRequest) -> RequestResult:
