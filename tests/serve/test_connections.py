@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from testbed.serving import SCRIPT, authorization, running
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import CREDENTIAL_SUBPROTOCOL, LOOPBACK, token_of
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from .conftest import SCRIPT, Distribution, authorization, running
+from .conftest import Distribution
 
 MODULE = """
 import asyncio

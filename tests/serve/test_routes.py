@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from testbed.serving import SCRIPT, authorization, running
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
 
-from .conftest import SCRIPT, Distribution, authorization, running
+from .conftest import Distribution
 
 MODULE = """
 async def hello(scope, receive, send):

@@ -15,10 +15,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from testbed.serving import SCRIPT, authorization, running
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import LOOPBACK, token_of, token_path
 
-from .conftest import SCRIPT, Distribution, authorization, running
+from .conftest import Distribution
 
 MODULE = """
 import asyncio
