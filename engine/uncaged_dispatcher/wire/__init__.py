@@ -1,0 +1,1 @@
+"""Conversations for other programs: JSON-RPC 2.0 over a WebSocket, and a client for Python."""
