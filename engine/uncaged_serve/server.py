@@ -22,6 +22,8 @@ from .connections import HttpConnection, WebSocketConnection
 from .lifespan import RouteLifespan
 from .routes import dispatching, load_routes
 
+MAX_MESSAGE_BYTES = 4 << 20
+"""The longest message of a WebSocket."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -107,6 +109,7 @@ def _config(app: App, times: ServerTimes) -> uvicorn.Config:
         http=HttpConnection,
         ws=WebSocketConnection,
         ws_per_message_deflate=False,
+        ws_max_size=MAX_MESSAGE_BYTES,
         timeout_keep_alive=times.request_s,
         timeout_graceful_shutdown=times.close_s,
         lifespan="off",
