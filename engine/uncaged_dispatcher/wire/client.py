@@ -124,7 +124,7 @@ class DispatcherClient:
         self.close()
 
     def close(self) -> None:
-        """Disconnect. What was submitted goes on."""
+        """Disconnect. Submitted requests go on."""
         self._is_closed = True
         self._connection.close()
         self._thread.join()

@@ -29,6 +29,7 @@ from ..conversations.log import read_records, read_state
 from ..conversations.records import ConversationState
 from ..conversations.requests import ConversationRequest
 from ..conversations.sessions import new_request_id
+from ..packs.registered import RegisteredPacks
 from .hub import ConversationHub, clock_ms
 from .link import Reply
 from .parameters import (
@@ -234,7 +235,10 @@ async def new(context: MethodContext, params: NewParams) -> object:
 
 
 async def explain(context: MethodContext, params: ExplainParams) -> object:
-    return await context.readings.explain(params.text)
+    directory = Path.home() if params.directory is None else Path(params.directory)
+    if not directory.is_absolute():
+        raise UsageError("directory: an absolute path is needed")
+    return await context.readings.explain(params.text, directory)
 
 
 async def schemas(context: MethodContext, params: SchemasParams) -> object:
@@ -245,6 +249,7 @@ async def schemas(context: MethodContext, params: SchemasParams) -> object:
 def _schemas(engine: Engine, params: SchemasParams) -> tuple[list[dict[str, object]], bool]:
     """Return the calls of the enabled flows, and whether there are more than fit one answer."""
     found: list[dict[str, object]] = []
+    packs = RegisteredPacks(engine.store).read()
     for name in engine.registry.names():
         flow = engine.registry.flow(name) if name > params.after else None
         if flow is None or not flow.enabled:
@@ -253,16 +258,17 @@ def _schemas(engine: Engine, params: SchemasParams) -> tuple[list[dict[str, obje
             return found, True
         with suppress(UncagedError):  # one that is damaged hides no other
             descriptor = engine.bundle(name).descriptor
-            pack = str(descriptor.raw.get("pack") or "")
-            if params.pack in (None, pack):
+            pack = packs.of_flow(name, str(descriptor.raw.get("pack") or ""))
+            label = "" if pack is None else pack.name
+            if params.pack in (None, label) and (pack is None or pack.enabled):
                 parameters = descriptor.raw.get("parameters") or {}
-                about = {"pack": pack, "description": descriptor.description}
+                about = {"pack": label, "description": descriptor.description}
                 found.append({"flow": name, **about, "parameters": parameters})
     return found, False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class WireMethod:
     """One method. ordered: it is performed before the client's next call is read."""
 
     params: type[Any]
@@ -270,20 +276,20 @@ class Method:
     ordered: bool = True
 
 
-METHODS: Mapping[str, Method] = {
-    "submit": Method(params=SubmitParams, perform=submit),
-    "interrupt": Method(params=SubmitParams, perform=interrupt),
-    "promote": Method(params=RequestParams, perform=promote),
-    "cancel": Method(params=RequestParams, perform=cancel),
-    "answer": Method(params=AnswerParams, perform=answer),
-    "choose": Method(params=ChooseParams, perform=choose),
-    "edit": Method(params=EditParams, perform=edit),
-    "log": Method(params=LogParams, perform=log, ordered=False),
-    "conversations": Method(params=ConversationsParams, perform=conversations, ordered=False),
-    "new": Method(params=NewParams, perform=new),
-    "status": Method(params=StatusParams, perform=status, ordered=False),
-    "schemas": Method(params=SchemasParams, perform=schemas, ordered=False),
-    "explain": Method(params=ExplainParams, perform=explain, ordered=False),
+METHODS: Mapping[str, WireMethod] = {
+    "submit": WireMethod(params=SubmitParams, perform=submit),
+    "interrupt": WireMethod(params=SubmitParams, perform=interrupt),
+    "promote": WireMethod(params=RequestParams, perform=promote),
+    "cancel": WireMethod(params=RequestParams, perform=cancel),
+    "answer": WireMethod(params=AnswerParams, perform=answer),
+    "choose": WireMethod(params=ChooseParams, perform=choose),
+    "edit": WireMethod(params=EditParams, perform=edit),
+    "log": WireMethod(params=LogParams, perform=log, ordered=False),
+    "conversations": WireMethod(params=ConversationsParams, perform=conversations, ordered=False),
+    "new": WireMethod(params=NewParams, perform=new),
+    "status": WireMethod(params=StatusParams, perform=status, ordered=False),
+    "schemas": WireMethod(params=SchemasParams, perform=schemas, ordered=False),
+    "explain": WireMethod(params=ExplainParams, perform=explain, ordered=False),
 }
 
 

@@ -97,9 +97,10 @@ class NewParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainParams:
-    """Parameters of `explain`."""
+    """Parameters of `explain`. directory: where relative paths of the sentence are looked up."""
 
     text: str
+    directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 from uncaged_engine.api import Engine
 
 from ..readings.candidates import CandidateReading
+from ..readings.context import SentenceContext
 from ..readings.interpreter import Interpreter
 
 T = TypeVar("T")
@@ -26,11 +28,12 @@ class SentenceReadings:
         self._interpreter: Interpreter | None = None
         self._thread = ThreadPoolExecutor(1, "readings")
 
-    async def explain(self, text: str) -> dict[str, object]:
+    async def explain(self, text: str, directory: Path) -> dict[str, object]:
         """Return the readings of a sentence, the best first, with the reason where one is
         refused.
         """
-        found = await self._run(lambda interpreter: interpreter.candidates(text))
+        context = SentenceContext(directory=directory)
+        found = await self._run(lambda interpreter: interpreter.candidates(text, context=context))
         return {
             "sentence": text.strip(),
             "readings": [reading_document(one) for one in found[:MAX_READINGS]],

@@ -10,8 +10,10 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 from uncaged_engine.api import Engine
+from uncaged_engine.services.listening import App
 
 from ..conversations.execution import Interpret
+from ..conversations.reader import ConversationReader
 from .hub import DRAIN_S, ConversationHub
 from .peer import WRITE_S, WirePeer
 from .readings import SentenceReadings
@@ -21,6 +23,11 @@ SUBPROTOCOL = "uncaged-workflow"
 MAX_CLIENTS = 64
 TIDY_S = 5.0
 TRY_AGAIN_LATER = 1013
+
+
+def route(engine: Engine) -> App:
+    """Return the application of a store's conversations, with the store's own rules."""
+    return make_application(engine, lambda: ConversationReader(engine))
 
 
 def make_application(
