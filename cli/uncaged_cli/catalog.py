@@ -19,6 +19,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Sentences": {
         "do": "Understand a sentence, run its flow and follow the thread.",
+        "explain": "Show how a sentence would be read, and start nothing.",
+        "pack": "Register, list, show, enable and disable packs of flows.",
         "conversation": "Make, list, show, rename, switch or delete conversations.",
         "constructions": "Show and change what was learned from a model's translations.",
     },
@@ -69,6 +71,8 @@ NEEDS: Mapping[str, str] = {
     "constructions": "uncaged_dispatcher",
     "do": "uncaged_dispatcher",
     "conversation": "uncaged_dispatcher",
+    "explain": "uncaged_dispatcher",
+    "pack": "uncaged_dispatcher",
     "agents": "uncaged_agents",
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",

@@ -35,6 +35,8 @@ WORDS: Mapping[str, str] = {
     "diff": "diff echo",
     "rollback": "rollback echo",
     "enable": "enable echo",
+    "explain": "explain echo",
+    "pack": "pack list",
     "disable": "disable other",
     "remove": "remove other",
     "run": "run echo --prompt x",

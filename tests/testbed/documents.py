@@ -17,6 +17,7 @@ GROUPS = {
     "grammar": ("check", "complete", "match"),
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),
+    "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }
 FOLLOWED = frozenset({"do", "run", "resume", "answer", "fork"})
 NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due", "--explain"})

@@ -137,6 +137,13 @@ class RuleDatabase:
         found = self._connection.execute("SELECT * FROM flow ORDER BY name")
         return [_flow_row(row) for row in found]
 
+    def pack_names(self) -> list[str]:
+        """Return the packs that sources name."""
+        found = self._connection.execute(
+            "SELECT DISTINCT pack FROM source WHERE pack <> '' ORDER BY pack"
+        )
+        return [name for (name,) in found]
+
     def members(self, pack: str) -> list[str]:
         """Return the sources that name a pack."""
         found = self._connection.execute("SELECT digest FROM source WHERE pack = ?", (pack,))

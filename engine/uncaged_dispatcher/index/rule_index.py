@@ -134,6 +134,24 @@ class RuleIndex:
         database = self._database()
         return [row.name for digest in database.members(pack) for row in database.flows_of(digest)]
 
+    def enabled_grammars(self) -> Iterator[CompiledGrammar]:
+        """Yield the rules of all flows and packs."""
+        for row in self._database().rules():
+            yield CompiledGrammar.read(json.loads(row.body))
+
+    def rules_of(self, digest: str) -> list[RuleRow]:
+        """Return the rules of one source."""
+        return list(self._database().rules(digest))
+
+    def pack_names(self) -> list[str]:
+        """Return the packs that files or descriptors name."""
+        return self._database().pack_names()
+
+    def problems_of_pack(self, name: str) -> list[str]:
+        """Return the problems of a pack's own rules."""
+        found = (self._database().facts(f"{_PACK}{name}") or {}).get("problems")
+        return list(map(str, found)) if isinstance(found, list) else []
+
     def words(self) -> list[str]:
         """Return all required words of all rules."""
         return self._database().words()

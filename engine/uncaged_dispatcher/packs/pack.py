@@ -13,6 +13,8 @@ from uncaged_bundles.records import asdict, dataclass, field
 
 from ..entities.types import EntityType, read_entity_type
 
+OURS = "uncaged-workflow"
+"""The distribution whose packs may call verbs of the command line."""
 MAX_PACK_BYTES = 1 << 20
 MAX_RULE_CHARACTERS = 200_000
 _KEYS = ("name", "description", "enabled", "priority", "hosts", "entities", "rules", "flows")
@@ -38,6 +40,13 @@ class Pack:
     rules: str = ""
     flows: tuple[str, ...] = ()
     origin: str = "person"
+
+    @property
+    def built_in(self) -> bool:
+        """Return whether the pack has the sentences for the command itself: it calls verbs, and
+        cannot be disabled.
+        """
+        return self.origin == OURS and bool(self.rules) and not self.flows
 
     def document(self) -> dict[str, object]:
         """Return the pack as JSON."""
@@ -67,10 +76,9 @@ def read_pack(data: bytes, where: str, origin: str = "person") -> Pack:
 
     try:
         return _pack(load_yaml(data, where), origin)
-    except shapes.ShapeError as exc:
-        raise UsageError(f"{where}: {exc}") from exc
     except UncagedError as exc:
-        raise exc if str(exc).startswith(where) else UsageError(f"{where}: {exc}") from exc
+        text = str(exc)
+        raise UsageError(text if text.startswith(where) else f"{where}: {text}") from exc
 
 
 def _pack(raw: object, origin: str) -> Pack:

@@ -23,6 +23,7 @@ _PATH = "path"
 _FREE = frozenset({*FREE_TYPES, NUMBER_TYPE, _PATH})
 MAX_EXPANDED = 64
 """Alternatives that groups with captures may make of one."""
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _ENDS_RULE = re.compile(r"->|;")
 
 
@@ -168,14 +169,21 @@ def _group_with_capture(text: str) -> tuple[int, int] | None:
 
 
 def _normal(way: str) -> str:
-    """Return an alternative with names of variables and types that the grammar knows."""
+    """Return an alternative with names of variables and types that the grammar knows, and hyphens
+    inside words escaped.
+    """
 
     def capture(found: re.Match[str]) -> str:
         kind = found[2]
         kind = "wildcard" if kind == _PATH else kind
         return f"$({_variable(found[1])}{f':{kind}' if kind else ''})"
 
-    return _CAPTURE.sub(capture, way)
+    pieces, place = [], 0
+    for skipped in _SKIPPED.finditer(way):
+        pieces += [_HYPHEN.sub(r"\\-", way[place : skipped.start()]), skipped[0]]
+        place = skipped.end()
+    pieces.append(_HYPHEN.sub(r"\\-", way[place:]))
+    return _CAPTURE.sub(capture, "".join(pieces))
 
 
 def _params(way: str, declared: Mapping[str, str]) -> str:

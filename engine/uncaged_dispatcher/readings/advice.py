@@ -38,7 +38,7 @@ def nearest_flows(sentence: str, patterns: Iterable[tuple[str, str, str]]) -> tu
     scores: dict[str, float] = {}
     for asked in dict.fromkeys(index_words(fold(sentence))):
         forms = _forms(asked, list(flows_of))
-        weight = math.log((1 + len(words)) / (1 + min(map(flows_of.__getitem__, forms), default=0)))
+        weight = math.log((2 + len(words)) / (1 + min(map(flows_of.__getitem__, forms), default=0)))
         for flow in (
             flow for flow, found in words.items() if forms and not found.isdisjoint(forms)
         ):

@@ -17,6 +17,8 @@ from ..grammar.sentences import Sentence
 from ..index.database import FlowRow
 from ..index.rule_index import IndexedRule
 
+VERB = "@"
+"""Begins the name of a verb where a call has the name of a flow."""
 _DECLARED_CALLS = 16
 """Most calls of one sentence."""
 
@@ -68,10 +70,15 @@ def flow_calls(reading: Reading, sentence: Sentence, flow: FlowRow) -> tuple[tup
 
 
 def pack_calls(
-    reading: Reading, sentence: Sentence, rule: IndexedRule, allowed: Iterable[str]
+    reading: Reading,
+    sentence: Sentence,
+    rule: IndexedRule,
+    allowed: Iterable[str],
+    *,
+    verbs: bool,
 ) -> tuple[tuple[Call, ...], int]:
     """Return the calls that the value of a pack's rule names, and how many values in them are not
-    from the sentence.
+    from the sentence. verbs: the pack may call verbs of the command line, such as ``@threads``.
 
     Raises:
         UsageError: the value has another form, or calls a flow of another pack.
@@ -81,7 +88,10 @@ def pack_calls(
     if not 0 < len(listed) <= _DECLARED_CALLS:
         raise UsageError(f"a rule has 1 to {_DECLARED_CALLS} calls, not {len(listed)}")
     calls = tuple(Call.read(item) for item in listed)
-    strange = sorted({call.flow for call in calls} - set(allowed))
+    called = {call.flow for call in calls}
+    if verbs:
+        called = {flow for flow in called if not flow.startswith(VERB)}
+    strange = sorted(called - set(allowed))
     if strange:
         raise UsageError(
             f"the rule {rule.row.name} calls {', '.join(strange)}, which the pack does not list under flows"

@@ -42,10 +42,13 @@ class Interpreter:
         self.index.close()
 
     def interpret(
-        self, text: str, *, context: SentenceContext | None = None
+        self, text: str, *, context: SentenceContext | None = None, log: bool = True
     ) -> Interpretation | Question | Miss:
         """Return the calls that a sentence means, a question if several readings are equally good,
         or a miss.
+
+        Args:
+            log: add a collision to the last ones.
 
         Raises:
             SentenceError: the sentence is too long, or has characters that are not read.
@@ -60,7 +63,12 @@ class Interpreter:
             return self._miss(sentence.text, candidates, context, begin)
         if len(candidates) == 1:
             return _interpretation(first, begin)
-        return self._decided(sentence.text, [first, *accepted], begin)
+        return self._decided(sentence.text, [first, *accepted], begin, log=log)
+
+    def needs_consent(self, flow: str) -> bool:
+        """Return whether a flow is marked in the registry, so that a person must agree."""
+        found = self.engine.registry.flow(flow)
+        return found is not None and found.confirm
 
     def choose(self, question: Question, answer: str, *, remember: bool = False) -> Interpretation:
         """Return the reading that a person chose; with *remember*, the same choice among the same
@@ -91,22 +99,23 @@ class Interpreter:
         return [self._reader.checked(candidate, context) for candidate in candidates]
 
     def _decided(
-        self, sentence: str, accepted: Sequence[CandidateReading], begin: float
+        self, sentence: str, accepted: Sequence[CandidateReading], begin: float, *, log: bool
     ) -> Interpretation | Question | Miss:
         settings = self.engine.config.collisions
         tied = colliding(accepted, settings)
         if len(tied) == 1:
             return _interpretation(tied[0], begin)
         chosen, remembered = decide(sentence, tied, settings, self.preferences)
-        self.collisions.append(
-            {
-                "request": sentence,
-                "candidates": [[call.document() for call in one.calls] for one in tied],
-                "chosen": None if chosen is None else tied.index(chosen),
-                "strategy": settings.strategy,
-                "elapsedMs": round(_elapsed_ms(begin), 3),
-            }
-        )
+        if log:
+            self.collisions.append(
+                {
+                    "request": sentence,
+                    "candidates": [[call.document() for call in one.calls] for one in tied],
+                    "chosen": None if chosen is None else tied.index(chosen),
+                    "strategy": settings.strategy,
+                    "elapsedMs": round(_elapsed_ms(begin), 3),
+                }
+            )
         if chosen is not None:
             return replace(_interpretation(chosen, begin), remembered=remembered)
         if settings.several == "abort" and any(len(one.calls) > 1 for one in tied):

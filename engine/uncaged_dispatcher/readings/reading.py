@@ -22,7 +22,7 @@ from ..grammar.sentences import Sentence, SentenceError
 from ..index.rule_index import IndexedRule, RuleIndex
 from ..packs.pack import Pack
 from ..packs.registered import PackSet
-from .candidates import CandidateReading, flow_calls, pack_calls
+from .candidates import VERB, CandidateReading, flow_calls, pack_calls
 from .checks import refusal
 from .context import SentenceContext
 
@@ -51,7 +51,9 @@ class SentenceReader:
             return []
         packs = self._index.packs()
         places = Occurrences(
-            sentence, whole_words=True, entities=Readers(_declared(packs), context.entities)
+            sentence,
+            whole_words=True,
+            entities=Readers(_declared(packs), context.entities, context.now),
         )
         found: list[CandidateReading] = []
         spent = 0
@@ -85,6 +87,8 @@ class SentenceReader:
             return candidate
         for call in candidate.calls:
             flow = self._index.flow(call.flow)
+            if call.flow.startswith(VERB):
+                continue  # of a built-in pack; the verb checks its words
             if flow is None:
                 return replace(candidate, refused=f"there is no flow {call.flow!r}")
             problem = refusal(call, flow[1], context)
@@ -109,7 +113,9 @@ class SentenceReader:
             if pack is None:
                 return
             try:
-                calls, implicit = pack_calls(reading, sentence, rule, self._flows_of(pack))
+                calls, implicit = pack_calls(
+                    reading, sentence, rule, self._flows_of(pack), verbs=pack.built_in
+                )
             except UsageError as exc:
                 calls, implicit, unknown = (), 0, unknown or str(exc)
             found: list[tuple[tuple[Call, ...], int, Pack | None]] = [(calls, implicit, pack)]
@@ -188,11 +194,10 @@ def _unknown_entity(reading: Reading) -> str | None:
 
 
 def _declared(packs: PackSet) -> Mapping[str, EntityType]:
-    """Return the entity types of all enabled packs; the first pack's counts."""
+    """Return the entity types of all packs; an enabled pack's come before a disabled one's."""
     found: dict[str, EntityType] = {}
-    for pack in packs.packs.values():
-        if pack.enabled:
-            found = {**pack.entities, **found}
+    for pack in sorted(packs.packs.values(), key=lambda pack: not pack.enabled):
+        found = {**pack.entities, **found}
     return found
 
 

@@ -1,0 +1,106 @@
+"""The verb `explain`: shows how a sentence would be read by every tier; starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from ..display import json_output
+from ..display.output import Styled, note, result
+from ..inputs.options import json_option
+from ..runtime import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_dispatcher.readings.explanation import Explanation
+    from uncaged_engine.api import Engine
+
+SENT_FLOWS = 8
+"""Flows that are shown among those that a model would get."""
+
+
+@click.command()
+@click.argument("sentence")
+@json_option
+def command(sentence: str, as_json: bool) -> int:
+    """Show how SENTENCE would be read: every reading with its score, why the first one wins, and
+    what a model would get if no rule reads it. Nothing is started, and no model is asked.
+    """
+    engine = open_engine()
+    from uncaged_dispatcher.readings.explanation import explain
+    from uncaged_dispatcher.readings.interpreter import Interpreter
+
+    interpreter = Interpreter(engine)
+    if sentence.lstrip().startswith("@"):
+        verb = sentence.strip()[1:]
+        return _print_verb(sentence.strip(), verb, as_json=as_json)
+    found = explain(interpreter, sentence)
+    interpreter.close()
+    model = _model(engine, found)
+    if as_json:
+        json_output.document({**found.document(), "model": dict(model)})
+        return 0
+    _print(found, model)
+    return 0
+
+
+def _print(found: Explanation, model: Mapping[str, object]) -> None:
+    from uncaged_dispatcher.calls import Miss
+
+    for reading in found.readings:
+        calls = ", then ".join(
+            " ".join([call.flow, *(f"{name}={value}" for name, value in call.params.items())])
+            for call in reading.calls
+        )
+        result(Styled(calls or "no call", "cyan"), f"  by {reading.pattern}")
+        rank = reading.rank
+        result(
+            f"    free text: {'yes' if rank.has_free_text else 'no'}, words: {-rank.fewer_parts},"
+            f" required: {-rank.fewer_required_parts}, free characters: {rank.free_text}"
+        )
+        if reading.refused or reading.disabled:
+            result("    ", Styled(reading.refused or f"disabled: {reading.disabled}", "yellow"))
+    if not found.readings:
+        note("no pattern reads this sentence")
+    result(found.why)
+    match found.result:
+        case Miss(nearest=nearest, corrected=corrected):
+            if corrected is not None:
+                result(f"did you mean: {corrected}")
+            for near in nearest:
+                result(f"near: {near.flow}: {near.patterns[0]}")
+            asked = "a model would get" if model["asked"] else "a model would not be asked"
+            result(f"{asked}: {model['why']}")
+            if model["asked"]:
+                result(", ".join(map(str, _listed(model["flows"])[:SENT_FLOWS])))
+        case _:
+            pass
+
+
+def _print_verb(sentence: str, verb: str, *, as_json: bool) -> int:
+    if as_json:
+        json_output.document({"sentence": sentence, "verb": verb})
+        return 0
+    result(f"this is the command: uncaged-workflow {verb}")
+    return 0
+
+
+def _model(engine: Engine, found: Explanation) -> Mapping[str, object]:
+    """Return whether the sentence would go to a model, and what would be sent."""
+    from uncaged_dispatcher.calls import Miss
+
+    if not isinstance(found.result, Miss):
+        return {"asked": False, "why": "a rule reads the sentence", "flows": []}
+    from uncaged_dispatcher.translation.catalog import Catalog
+    from uncaged_dispatcher.translation.translate import Translator
+
+    flows = {flow.name: flow.hash for flow in engine.registry.read().flows.values() if flow.enabled}
+    entries = Catalog(engine.store, flows).search(found.sentence, limit=SENT_FLOWS)
+    lack = Translator(engine=engine).lack()
+    why = lack or "the sentence, and these flows with their parameters"
+    return {"asked": lack is None, "why": why, "flows": [entry.flow for entry in entries]}
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

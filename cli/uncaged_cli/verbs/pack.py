@@ -1,0 +1,196 @@
+"""The verb `pack`: registers, lists, shows, enables and disables packs of flows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from uncaged_bundles.errors import NotFoundError
+
+from ..display import json_output
+from ..display.output import Piece, Styled, note, result, table, text_width
+from ..display.table import render
+from ..inputs.options import json_option
+from ..runtime import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_dispatcher.readings.pack_management import PackManager, PackReport
+
+EXIT_COLLISIONS = 1
+
+
+@click.group("pack")
+def command() -> None:
+    """Manage packs: flows that belong together, with the sentences that run them. A pack is a YAML
+    file with its name, description, flows, entity types and rules; docs/packs.md has its keys.
+    """
+
+
+@command.command("add", short_help="Register a pack file.")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def add(file: Path, as_json: bool) -> None:
+    """Register the pack in FILE, or replace the pack of that name. Its flows must be added by
+    themselves.
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as exc:
+        raise NotFoundError(f"cannot read {str(file)!r}: {exc.strerror or exc}") from exc
+    manager = _manager()
+    report = manager.add(data, str(file))
+    if as_json:
+        json_output.document(_document(report))
+        return
+    result(f"the pack {report.pack.name} is registered, with {len(report.flows)} flows")
+    for flow in report.missing:
+        note(Styled("warning: ", "yellow"), f"the flow {flow!r} is not in the registry yet")
+    for other in manager.shared_flows(report.pack.name):
+        note(Styled("warning: ", "yellow"), other)
+
+
+@command.command("list", short_help="List the packs.")
+@json_option
+def list_packs(as_json: bool) -> None:
+    """List the packs: their flows, and whether sentences reach them."""
+    reports, problems = _manager().reports()
+    if as_json:
+        json_output.document(
+            {"packs": [_document(report) for report in reports], "problems": list(problems)}
+        )
+        return
+    for problem in problems:
+        note(Styled("warning: ", "yellow"), problem)
+    rows: list[list[Piece]] = [
+        [
+            Styled(report.pack.name, "cyan"),
+            "yes" if report.pack.enabled else "no",
+            str(len(report.flows)),
+            report.pack.origin,
+            report.pack.description,
+        ]
+        for report in reports
+    ]
+    headers = ("pack", "enabled", "flows", "from", "description")
+    table(render(headers, rows, width=text_width(sys.stdout)))
+
+
+@command.command("show", short_help="Show a pack with its flows and sentences.")
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show the pack NAME: description, flows with their sentences, entity types, and problems."""
+    report = _manager().report(name)
+    if as_json:
+        json_output.document(_document(report))
+        return
+    pack = report.pack
+    result(
+        Styled(pack.name, "cyan"),
+        f" ({'enabled' if pack.enabled else 'disabled'}, from {pack.origin})",
+    )
+    if pack.description:
+        result(pack.description)
+    for flow, patterns in report.patterns.items():
+        mark = " (disabled)" if flow in report.disabled else ""
+        result(f"  {flow}{mark}")
+        for pattern in patterns:
+            result(f"    {pattern}")
+    for flow in report.missing:
+        result(f"  {flow} (not in the registry)")
+    if pack.entities:
+        result(f"entity types: {', '.join(pack.entities)}")
+    for problem in report.problems:
+        note(Styled("problem: ", "yellow"), problem)
+
+
+@command.command("remove", short_help="Remove a registered pack file.")
+@click.argument("name")
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Remove the pack file that was registered as NAME; its flows stay."""
+    _manager().remove(name)
+    if as_json:
+        json_output.document({"pack": name, "removed": True})
+        return
+    result(f"the pack {name} is removed; its flows stay")
+
+
+@command.command("enable", short_help="Let sentences reach the flows of a pack.")
+@click.argument("name")
+@json_option
+def enable(name: str, as_json: bool) -> None:
+    """Let sentences reach the flows of the pack NAME again."""
+    _set_enabled(name, enabled=True, as_json=as_json)
+
+
+@command.command("disable", short_help="Hide the flows of a pack from sentences.")
+@click.argument("name")
+@json_option
+def disable(name: str, as_json: bool) -> None:
+    """Hide the flows of the pack NAME from sentences; `run` still starts them."""
+    _set_enabled(name, enabled=False, as_json=as_json)
+
+
+@command.command("scan", short_help="Find sentences that flows of two packs read.")
+@click.option("--error", "as_error", is_flag=True, help="Exit with 1 if there is one.")
+@click.option("--fuzzy", is_flag=True, help="Also list flows whose descriptions are alike.")
+@json_option
+def scan(*, as_error: bool, fuzzy: bool, as_json: bool) -> int:
+    """Find flows of different packs that read a common sentence, each with such a sentence."""
+    from uncaged_dispatcher.readings.collision_scan import similar_flows, static_collisions
+    from uncaged_dispatcher.readings.interpreter import Interpreter
+
+    interpreter = Interpreter(open_engine())
+    found = static_collisions(interpreter)
+    similar = similar_flows(interpreter) if fuzzy else []
+    interpreter.close()
+    if as_json:
+        json_output.document(
+            {
+                "collisions": [one.document() for one in found],
+                "similar": [one.document() for one in similar],
+            }
+        )
+    for one in () if as_json else found:
+        result(" and ".join(one.flows), f" read {one.sentence!r}")
+    for alike in () if as_json else similar:
+        result(f"{alike.flows[0]} and {alike.flows[1]} are alike: {alike.percent:.0f} %")
+    if not as_json and not found and not similar:
+        result("no collisions")
+    return EXIT_COLLISIONS if found and as_error else 0
+
+
+def _set_enabled(name: str, *, enabled: bool, as_json: bool) -> None:
+    _manager().set_enabled(name, enabled)
+    if as_json:
+        json_output.document({"pack": name, "enabled": enabled})
+        return
+    result(f"the pack {name} is {'enabled' if enabled else 'disabled'}")
+
+
+def _manager() -> PackManager:
+    from uncaged_dispatcher.readings.pack_management import PackManager
+
+    return PackManager(open_engine())
+
+
+def _document(report: PackReport) -> Mapping[str, object]:
+    pack = report.pack
+    return {
+        "pack": pack.name,
+        "description": pack.description,
+        "enabled": pack.enabled,
+        "priority": pack.priority,
+        "origin": pack.origin,
+        "hosts": list(pack.hosts),
+        "entities": list(pack.entities),
+        "flows": list(report.flows),
+        "missing": list(report.missing),
+        "disabled": list(report.disabled),
+        "patterns": {flow: list(patterns) for flow, patterns in report.patterns.items()},
+        "problems": list(report.problems),
+    }
