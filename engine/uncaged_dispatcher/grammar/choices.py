@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from uncaged_bundles.records import dataclass
 
 MAX_READINGS: Final = 10_000
 """Most readings of one sentence that are listed."""

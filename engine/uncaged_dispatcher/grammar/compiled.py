@@ -6,8 +6,9 @@ alternative of the start rule: an index chooses entries by `required` words with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from uncaged_bundles.records import dataclass
 
 from uncaged_dispatcher.grammar import syntax
 from uncaged_dispatcher.grammar.patterns import (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from uncaged_bundles.records import dataclass
 
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar
 from uncaged_dispatcher.grammar.continuations import Continuation, Direction, find_continuations

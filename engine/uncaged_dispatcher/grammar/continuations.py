@@ -6,8 +6,9 @@ direction the last part is offered again, unless a separator behind it has compl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from uncaged_bundles.records import dataclass, replace
 
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar
 from uncaged_dispatcher.grammar.holes import Hole

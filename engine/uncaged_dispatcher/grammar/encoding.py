@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
+
+from uncaged_bundles.records import asdict
 
 from uncaged_dispatcher.grammar import syntax
 
@@ -52,8 +53,8 @@ def variables_of(expression: syntax.Expression | None) -> Iterator[str]:
             pending += node
         elif isinstance(node, syntax.Variable):
             yield node.name
-        elif is_dataclass(node):
-            pending += [getattr(node, field.name) for field in fields(node)]
+        elif type(node).__name__ in CLASSES:
+            pending += asdict(node).values()
 
 
 def _encode(node: Any) -> Json:
@@ -62,8 +63,8 @@ def _encode(node: Any) -> Json:
         return [TUPLE, *map(_encode, node)]
     if node is syntax.UNDEFINED:
         return [UNDEFINED]
-    if is_dataclass(node):
-        return [type(node).__name__, *(_encode(getattr(node, f.name)) for f in fields(node))]
+    if type(node).__name__ in CLASSES:
+        return [type(node).__name__, *map(_encode, asdict(node).values())]
     return node
 
 

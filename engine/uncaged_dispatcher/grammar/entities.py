@@ -38,8 +38,7 @@ MONTHS: Final = (
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 NTH: Final = r"(?:[12]?\d|3[01])(?:st|nd|rd|th)?"
-DATE: Final = re.compile(
-    rf"""(?:
+DATE: Final = rf"""(?:
         today | tonight | tomorrow | yesterday | (?:the\ )?day\ (?:after\ tomorrow|before\ yesterday)
       | (?:(?:on|this|next|last|coming)\ )?{DAYS}(?:\ (?:next\ week|morning|afternoon|evening))?
       | (?:this|next|last)\ (?:week(?:end)?|month|year)
@@ -48,16 +47,15 @@ DATE: Final = re.compile(
       | (?:{DAYS},?\ )?(?:the\ )?{NTH}(?:\ of)?\ {MONTHS}(?:,?\ \d{{4}})?
       | the\ {NTH}
       | \d{{4}}-\d\d?-\d\d? | \d\d?[/.]\d\d?(?:[/.](?:\d{{4}}|\d\d))?
-    )""",
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
-)
-TIME: Final = re.compile(
+)"""
+TIME: Final = (
     r"(?:at )?(?:(?P<word>noon|midday|midnight)"
-    r"|(?P<hours>[01]?\d|2[0-3])(?::(?P<minutes>[0-5]\d))?(?: ?(?P<half>[ap])\.?m\.?| ?o'?clock)?)",
-    re.IGNORECASE | re.ASCII,
+    r"|(?P<hours>[01]?\d|2[0-3])(?::(?P<minutes>[0-5]\d))?(?: ?(?P<half>[ap])\.?m\.?| ?o'?clock)?)"
 )
-RANGE_WORDS: Final = re.compile(r"\s*(?:-|–|—|\bto\b|\btill\b|\buntil\b|\band\b)\s*", re.IGNORECASE)
-RANGE_LEAD: Final = re.compile(r"(?:from|between)\s+", re.IGNORECASE)
+RANGE_WORDS: Final = r"\s*(?:-|–|—|\bto\b|\btill\b|\buntil\b|\band\b)\s*"
+RANGE_LEAD: Final = r"(?:from|between)\s+"
+FLAGS: Final = re.IGNORECASE | re.ASCII
+# Patterns are compiled at their first use: the one of dates takes 15 ms.
 
 
 def cardinal(text: str) -> object:
@@ -109,12 +107,12 @@ def percentage(text: str) -> object:
 def date(text: str) -> object:
     """Return the text of a date."""
     words = " ".join(text.split())
-    return {"text": text} if DATE.fullmatch(words) else UNDEFINED
+    return {"text": text} if re.fullmatch(DATE, words, FLAGS | re.VERBOSE) else UNDEFINED
 
 
 def time(text: str) -> object:
     """Return hours of the day and minutes of `noon`, `2pm` or `14:30`."""
-    found = TIME.fullmatch(" ".join(text.split()))
+    found = re.fullmatch(TIME, " ".join(text.split()), FLAGS)
     if found is None:
         return UNDEFINED
     if found["word"]:
@@ -129,7 +127,7 @@ def time(text: str) -> object:
 
 def time_range(text: str) -> object:
     """Return start and end of `9am-10am` or `1 to 2 pm`; a time alone is a range without end."""
-    parts = RANGE_WORDS.split(RANGE_LEAD.sub("", " ".join(text.split()), count=1))
+    parts = _range_parts(text)
     if len(parts) > 2:
         return UNDEFINED
     end = time(parts[-1])
@@ -143,6 +141,12 @@ def time_range(text: str) -> object:
     return UNDEFINED if start is UNDEFINED else {"start": start, "end": end}
 
 
+def _range_parts(text: str) -> list[str]:
+    """Return the texts on both sides of the word between them."""
+    words = re.sub(rf"\A{RANGE_LEAD}", "", " ".join(text.split()), flags=FLAGS)
+    return re.split(RANGE_WORDS, words, flags=FLAGS)
+
+
 def _minutes(value: object) -> int:
     """Return the minute of the day of a time."""
     return value["hours24"] * 60 + value["minutes"] if isinstance(value, dict) else -1
@@ -150,7 +154,7 @@ def _minutes(value: object) -> int:
 
 def day_range(text: str) -> object:
     """Return start and end of `monday to friday`; a date alone is a range without end."""
-    parts = RANGE_WORDS.split(RANGE_LEAD.sub("", " ".join(text.split()), count=1))
+    parts = _range_parts(text)
     dates = [date(part) for part in parts]
     if len(dates) > 2 or UNDEFINED in dates:
         single = date(text)

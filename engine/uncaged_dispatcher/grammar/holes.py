@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from uncaged_bundles.records import dataclass
 
 from uncaged_dispatcher.grammar.readings import build_partial
 from uncaged_dispatcher.grammar.sentences import Sentence

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from uncaged_bundles.records import dataclass
 
 from uncaged_dispatcher.grammar.limits import MAX_TEXT
 from uncaged_dispatcher.grammar.numbers import fixed_text, number_text

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import NamedTuple, TypeVar
+
+from uncaged_bundles.records import dataclass, field
 
 from uncaged_dispatcher.grammar.patterns import Pattern, Phrase, Reference, TextSlot
 from uncaged_dispatcher.grammar.sentences import Sentence, number_value
@@ -64,8 +65,7 @@ class Entity:
     value: object = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Rank:
+class Rank(NamedTuple):
     """Order of readings: the least is the best.
 
     No free text comes first, then more parts outside of optional groups, more parts, and fewer

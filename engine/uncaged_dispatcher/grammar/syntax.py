@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from functools import cached_property
+from functools import lru_cache
+
+from uncaged_bundles.records import dataclass, field
 
 
 class Spacing(StrEnum):
@@ -331,29 +332,32 @@ class ImportStatement:
     source_at: int = _offset()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """A file's name and text."""
 
     name: str
     text: str
 
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        starts = [0]
-        place = self.text.find("\n")
-        while place >= 0:
-            starts.append(place + 1)
-            place = self.text.find("\n", place + 1)
-        return starts
-
     def position(self, at: int) -> tuple[int, int]:
         """Return line and column of an offset, both from 1."""
-        line = bisect_right(self._line_starts, at)
-        return line, at - self._line_starts[line - 1] + 1
+        starts = _line_starts(self.text)
+        line = bisect_right(starts, at)
+        return line, at - starts[line - 1] + 1
 
 
-@dataclass(frozen=True)
+@lru_cache(maxsize=8)
+def _line_starts(text: str) -> list[int]:
+    """Return the place of each line's first character."""
+    starts = [0]
+    place = text.find("\n")
+    while place >= 0:
+        starts.append(place + 1)
+        place = text.find("\n", place + 1)
+    return starts
+
+
+@dataclass(frozen=True, slots=True)
 class File:
     """A parsed file: its imports and its rules in the author's order."""
 
@@ -365,7 +369,7 @@ class File:
 # Linked rules
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LinkedRule:
     """A rule of one file with the alternatives of all its definitions.
 
@@ -379,7 +383,7 @@ class LinkedRule:
     source: SourceText
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LinkedRules:
     """Checked rules of a grammar: no name is missing, no rule can loop without taking text.
 
