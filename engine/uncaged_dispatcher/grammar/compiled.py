@@ -20,7 +20,8 @@ from uncaged_dispatcher.grammar.patterns import (
     Step,
     TextSlot,
 )
-from uncaged_dispatcher.grammar.requirements import WordSets, required_words
+from uncaged_dispatcher.grammar.requirements import WordSets, index_words, required_words
+from uncaged_dispatcher.grammar.sentences import Sentence
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 if TYPE_CHECKING:
@@ -58,6 +59,17 @@ class CompiledGrammar:
             "entries": [[e.name, [sorted(words) for words in e.required]] for e in self.entries],
             "rules": [[pattern.document() for pattern in patterns] for patterns in self.rules],
         }
+
+    def candidates(self, sentence: Sentence) -> list[int]:
+        """Return the entries whose required words the sentence holds; no other has a reading in
+        whole words.
+        """
+        held = set(index_words(sentence.folded))
+        return [
+            number
+            for number, entry in enumerate(self.entries)
+            if any(words <= held for words in entry.required)
+        ]
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> CompiledGrammar:

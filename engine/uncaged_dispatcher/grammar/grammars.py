@@ -71,7 +71,7 @@ class Grammar:
             SentenceError: the sentence cannot be read.
         """
         places = Occurrences(Sentence(sentence), whole_words=True, entities=entities)
-        return best_reading(self.compiled, places)
+        return best_reading(self.compiled, places, self.compiled.candidates(places.sentence))
 
     def complete(self, prefix: str, direction: Direction | str = Direction.FORWARD) -> Completion:
         """Return the words and captures that can follow the beginning of a sentence.

@@ -16,6 +16,8 @@ MAX_SETS = 16
 """Most sets of one rule; beyond it words are dropped, which only makes more candidates."""
 DIVIDED = (Spacing.AUTO, Spacing.REQUIRED)
 """Spacing that keeps the words of a pattern apart from their neighbours."""
+MAX_COMPARED = 4 * MAX_SETS
+"""Most sets that are compared with each other."""
 ALWAYS = (Repeat.ONCE, Repeat.SOME)
 """Repetitions of a step that every reading has."""
 _RUNS = re.compile(r"w+|d+|o")
@@ -92,9 +94,11 @@ def _all(
 
 def _either(choices: Iterable[WordSets]) -> WordSets:
     """Return the sets of which one is met when one of the choices is met."""
-    sets = sorted({s for choice in choices for s in choice}, key=lambda s: (len(s), sorted(s)))
+    distinct = {words for choice in choices for words in choice}
+    if len(distinct) > MAX_COMPARED:
+        return (frozenset.intersection(*distinct),)
     kept: list[frozenset[str]] = []
-    for words in sets:
+    for words in sorted(distinct, key=lambda words: (len(words), sorted(words))):
         if not any(smaller <= words for smaller in kept):
             kept.append(words)
     if len(kept) > MAX_SETS:

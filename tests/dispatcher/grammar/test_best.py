@@ -107,6 +107,18 @@ def test_a_value_that_cannot_be_computed_is_passed_over() -> None:
     assert best(inner, "ignored") == 1
 
 
+@pytest.mark.slow
+def test_many_alternatives_are_read() -> None:
+    """A sentence is read by one of 20,000 rules; only those whose words it holds are tried."""
+    grammar = load(
+        f"<Start> = {' | '.join(f'open item{chr(97 + n % 26)} {n} -> {n}' for n in range(20_000))};"
+    )
+    reading = grammar.best("open itemb 10011")
+    assert reading is not None
+    assert reading.value == 10011
+    assert grammar.best("open itemc 10011") is None
+
+
 CHAINS = " ".join(f"$(v{n}) a" for n in range(12))
 WORST = {
     "captures in a row": f"<Start> = {' '.join(f'$(v{n})' for n in range(12))} end -> 1;",

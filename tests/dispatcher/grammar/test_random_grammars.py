@@ -14,7 +14,6 @@ from uncaged_dispatcher.grammar.compiled import CompiledGrammar, compile_rules
 from uncaged_dispatcher.grammar.grammars import Grammar
 from uncaged_dispatcher.grammar.loading import load_rules
 from uncaged_dispatcher.grammar.occurrences import Occurrences
-from uncaged_dispatcher.grammar.requirements import index_words
 from uncaged_dispatcher.grammar.sentences import Sentence
 
 pytestmark = pytest.mark.slow
@@ -108,12 +107,7 @@ def test_a_sentence_that_is_read_has_the_required_words(text: str, sentence: str
     """
     grammar = compiled(text)
     parsed = Sentence(sentence)
-    held = set(index_words(parsed.folded))
-    candidates = [
-        number
-        for number, entry in enumerate(grammar.entries)
-        if any(required <= held for required in entry.required)
-    ]
+    candidates = grammar.candidates(parsed)
     by_all = best_reading(grammar, Occurrences(parsed, whole_words=True))
     by_candidates = best_reading(grammar, Occurrences(parsed, whole_words=True), candidates)
     assert by_all == by_candidates
