@@ -47,6 +47,7 @@ def run_request(
         environment=dict(os.environ), attended=is_attended(detach=detach, as_json=as_json)
     )
     codes: dict[str, int] = {}
+    verb: list[str] = []
     # a detached request prints one document
     fields: dict[str, object] = {}
     with closing(session.run(request, caller, respond)) as events:
@@ -70,6 +71,8 @@ def run_request(
                     )
                     if detach or codes[id] == EXIT_INTERRUPTED:
                         return codes[id]
+                case "result" if event["result"]["status"] == "verb":
+                    verb = _verb(event["result"]["details"], as_json=as_json)
                 case "result" if detach and as_json:
                     json_output.document({**fields, "result": event["result"]})
                     return int(event["result"]["exitCode"])
@@ -78,7 +81,19 @@ def run_request(
                     codes.setdefault(id, int(event["result"]["exitCode"]))
                 case _:
                     pass
+    if verb:
+        from .main import run
+
+        # after the session: the verb may change this conversation
+        return run(verb)
     return next((code for code in codes.values() if code), 0)
+
+
+def _verb(details: Mapping[str, Any], *, as_json: bool) -> list[str]:
+    """Return the words of a verb that a sentence asks for; an argument is never an option."""
+    options = ["--json"] if as_json else []
+    arguments = [str(text) for text in details["arguments"]]
+    return [*map(str, details["verb"]), *options, *(["--", *arguments] if arguments else [])]
 
 
 def _show_reading(reading: Mapping[str, Any], *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ a worker (it resumes it), one that runs (it follows it), one that ended (it reco
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from uncaged_engine.api import Engine
 from uncaged_engine.services.threads import wait_until_left
 
 from ..calls import Call, Interpretation, Miss, Question
+from ..packs.verbs import HELP, verb_words
+from ..readings.overview import overview
 from .live import LiveRequest
 from .records import ConversationState
 from .requests import ConversationRequest
@@ -137,6 +140,9 @@ def _call(
                 exit_code=EXIT_MISS,
                 details=found.document(),
             )
+        if found.by == "verb":
+            log.reading(live, found.document())
+            return _verb_result(engine, found.calls[0])
         calls, reading = found.calls, found.document()
         marked, is_certain = found.confirm, found.by != "model"
     log.reading(live, reading)
@@ -145,6 +151,24 @@ def _call(
     if len(calls) == 1:
         return calls[0]
     return Call(flow=CALLS, params={"calls": [call.document() for call in calls]})
+
+
+def _verb_result(engine: Engine, call: Call) -> RequestResult:
+    """Return the overview of sentences, or the words of a verb, which the client runs."""
+    if call.flow == HELP:
+        return RequestResult(
+            status="completed",
+            success=True,
+            message="sentences that this store reads, by pack",
+            display=overview(engine),
+        )
+    verb, arguments = verb_words(call)
+    return RequestResult(
+        status="verb",
+        success=True,
+        message=shlex.join([*verb, *arguments]),
+        details={"verb": verb, "arguments": arguments},
+    )
 
 
 def _marked(interpret: Interpret, calls: tuple[Call, ...]) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ class RequestResult:
     """How a request ended.
 
     status: the state of its thread; or ``cancelled``, ``missed`` (no tier read the sentence),
+    ``verb`` (the client runs the verb in details),
     ``refused`` (an error before a thread started), ``server_stopping``.
     exit_code: that of the command line. data: None if there is none or it is too large.
     changes_activity: whether the flow set the activity, or ended it with null.

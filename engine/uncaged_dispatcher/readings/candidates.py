@@ -5,20 +5,18 @@ cannot be taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import dataclass
 
-from ..calls import Call
+from ..calls import Call, Tier
 from ..entities.captures import restored
 from ..grammar.readings import Rank, Reading
 from ..grammar.sentences import Sentence
 from ..index.database import FlowRow
 from ..index.rule_index import IndexedRule
+from ..packs.verbs import VERB_MARK
 
-VERB = "@"
-"""Begins the name of a verb where a call has the name of a flow."""
 _DECLARED_CALLS = 16
 """Most calls of one sentence."""
 
@@ -39,7 +37,7 @@ class CandidateReading:
     priority: int
     rank: Rank
     implicit: int
-    by: Literal["grammar", "construction"] = "grammar"
+    by: Tier = "grammar"
     confirm: tuple[str, ...] = ()
     disabled: str | None = None
     refused: str | None = None
@@ -90,7 +88,7 @@ def pack_calls(
     calls = tuple(Call.read(item) for item in listed)
     called = {call.flow for call in calls}
     if verbs:
-        called = {flow for flow in called if not flow.startswith(VERB)}
+        called = {flow for flow in called if not flow.startswith(VERB_MARK)}
     strange = sorted(called - set(allowed))
     if strange:
         raise UsageError(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import replace
 
-from ..calls import Call
+from ..calls import Call, Tier
 from ..entities.captures import TEXT
 from ..entities.readers import Readers
 from ..entities.types import EntityType
@@ -22,7 +22,8 @@ from ..grammar.sentences import Sentence, SentenceError
 from ..index.rule_index import IndexedRule, RuleIndex
 from ..packs.pack import Pack
 from ..packs.registered import PackSet
-from .candidates import VERB, CandidateReading, flow_calls, pack_calls
+from ..packs.verbs import is_verb, verb_refusal
+from .candidates import CandidateReading, flow_calls, pack_calls
 from .checks import refusal
 from .context import SentenceContext
 
@@ -85,10 +86,10 @@ class SentenceReader:
         """Return a candidate with the reason why a flow refuses its parameters."""
         if candidate.refused is not None:
             return candidate
+        if is_verb(candidate.calls):
+            return replace(candidate, refused=verb_refusal(candidate.calls[0]))
         for call in candidate.calls:
             flow = self._index.flow(call.flow)
-            if call.flow.startswith(VERB):
-                continue  # of a built-in pack; the verb checks its words
             if flow is None:
                 return replace(candidate, refused=f"there is no flow {call.flow!r}")
             problem = refusal(call, flow[1], context)
@@ -136,7 +137,7 @@ class SentenceReader:
                 priority=0 if owner is None else owner.priority,
                 rank=reading.rank,
                 implicit=implicit,
-                by="construction" if rule.is_learned else "grammar",
+                by=_tier(rule, calls),
                 confirm=self._marked(calls),
                 disabled=self._disabled(calls, owner),
                 refused=unknown,
@@ -159,6 +160,12 @@ class SentenceReader:
             if found is not None and not found[0].enabled:
                 return f"uncaged-workflow enable {call.flow}"
         return None
+
+
+def _tier(rule: IndexedRule, calls: Sequence[Call]) -> Tier:
+    if is_verb(calls):
+        return "verb"
+    return "construction" if rule.is_learned else "grammar"
 
 
 def _readings(rule: IndexedRule, places: Occurrences) -> Iterator[Reading]:
