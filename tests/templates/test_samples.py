@@ -23,6 +23,9 @@ from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.examples import Example
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_dispatcher.calls import Interpretation
+from uncaged_dispatcher.readings.context import SentenceContext
+from uncaged_dispatcher.readings.interpreter import Interpreter
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_templates.recipes import CONFIRMED, SAMPLES, flows
 
@@ -152,6 +155,24 @@ def test_the_example_of_a_script_holds_on_this_machine(sandboxed: Engine, name: 
             result = run(sandboxed, name, place, **(example.params or {}))
             assert example.difference(result) is None, example.sentence
             assert result["data"].get("refused") is None, example.sentence
+
+
+def test_the_example_of_a_sample_is_read_as_that_sample(tmp_path: Path) -> None:
+    """Each example's sentence calls its own flow with its parameters, apart from those that it
+    does not name, and no article becomes a filter.
+    """
+    fill(tmp_path)
+    engine = Engine.open(tmp_path / "store")
+    interpreter = Interpreter(engine)
+    context = SentenceContext(directory=tmp_path)
+    for name, _, _ in flows():
+        for example in examples_of(name):
+            found = interpreter.interpret(example.sentence, context=context)
+            assert isinstance(found, Interpretation), (name, example.sentence, found)
+            [call] = found.calls
+            assert call.flow == name, example.sentence
+            assert dict(call.params).items() <= dict(example.params or {}).items()
+    interpreter.close()
 
 
 def test_a_store_has_them_at_its_first_open(tmp_path: Path) -> None:
