@@ -20,6 +20,7 @@ from . import (
     counts,
     crowds,
     listing,
+    paraphrases,
     peers,
     registry,
     replaying,
@@ -36,7 +37,7 @@ from .table import Row, as_document, render
 
 MODULES = (
     *(counts, steps, turns, replaying, checking, starting, registry, listing),
-    *(waiting, crowds, children, snapshot, web, scripts, calling, peers),
+    *(waiting, crowds, children, snapshot, web, scripts, calling, paraphrases, peers),
 )
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}
 
