@@ -90,6 +90,11 @@ class RuleIndex:
                 self._rebuild(exc, *seen[1:])
             self._checked = seen
 
+    @property
+    def seen(self) -> object:
+        """Return what the last `refresh` compared: another value after each change of the rules."""
+        return self._checked
+
     def packs(self) -> PackSet:
         """Return the packs as they are in the index, whose copies need no YAML."""
         if self._pack_set is None:

@@ -29,12 +29,14 @@ from ..conversations.log import read_records, read_state
 from ..conversations.records import ConversationState
 from ..conversations.requests import ConversationRequest
 from ..conversations.sessions import new_request_id
+from ..grammar.continuations import Direction
 from ..packs.registered import RegisteredPacks
 from .hub import ConversationHub, clock_ms
 from .link import Reply
 from .parameters import (
     AnswerParams,
     ChooseParams,
+    CompleteParams,
     ConversationsParams,
     EditParams,
     ExplainParams,
@@ -241,6 +243,10 @@ async def explain(context: MethodContext, params: ExplainParams) -> object:
     return await context.readings.explain(params.text, directory)
 
 
+async def complete(context: MethodContext, params: CompleteParams) -> object:
+    return await context.readings.complete(params.text, Direction(params.direction))
+
+
 async def schemas(context: MethodContext, params: SchemasParams) -> object:
     found, more = await asyncio.to_thread(_schemas, context.hub.engine, params)
     return {"flows": found, "more": more}
@@ -289,6 +295,7 @@ METHODS: Mapping[str, WireMethod] = {
     "new": WireMethod(params=NewParams, perform=new),
     "status": WireMethod(params=StatusParams, perform=status, ordered=False),
     "schemas": WireMethod(params=SchemasParams, perform=schemas, ordered=False),
+    "complete": WireMethod(params=CompleteParams, perform=complete, ordered=False),
     "explain": WireMethod(params=ExplainParams, perform=explain, ordered=False),
 }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +101,14 @@ class ExplainParams:
 
     text: str
     directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteParams:
+    """Parameters of `complete`. direction: backward offers the last word again."""
+
+    text: str
+    direction: Literal["forward", "backward"] = "forward"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,5 @@
-"""Readings of a sentence for a client that asks what would run. Nothing is started, no model is
-asked, and nothing is remembered.
+"""Readings and completions of a sentence for a client that asks what would run. Nothing is started,
+no model is asked, and nothing is remembered.
 """
 
 from __future__ import annotations
@@ -8,16 +8,20 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from uncaged_engine.api import Engine
 
-from ..readings.candidates import CandidateReading
+from ..grammar.compiled import CompiledGrammar
+from ..grammar.continuations import Direction
+from ..readings.completing import complete_sentence
 from ..readings.context import SentenceContext
+from ..readings.explanation import explain
 from ..readings.interpreter import Interpreter
 
 T = TypeVar("T")
-MAX_READINGS = 50
+MAX_RULES = 2_000
+"""Rules that are kept for completion."""
 
 
 class SentenceReadings:
@@ -27,18 +31,21 @@ class SentenceReadings:
         self._engine = engine
         self._interpreter: Interpreter | None = None
         self._thread = ThreadPoolExecutor(1, "readings")
+        self._seen: object = None
+        self._grammars: list[CompiledGrammar] = []
 
     async def explain(self, text: str, directory: Path) -> dict[str, object]:
-        """Return the readings of a sentence, the best first, with the reason where one is
-        refused.
-        """
+        """Return the readings of a sentence, the best first, and why it won."""
         context = SentenceContext(directory=directory)
-        found = await self._run(lambda interpreter: interpreter.candidates(text, context=context))
-        return {
-            "sentence": text.strip(),
-            "readings": [reading_document(one) for one in found[:MAX_READINGS]],
-            "more": len(found) > MAX_READINGS,
-        }
+        found = await self._run(lambda interpreter: explain(interpreter, text, context=context))
+        return found.document()
+
+    async def complete(self, prefix: str, direction: Direction) -> dict[str, object]:
+        """Return the words that can come after the beginning of a sentence."""
+        found = await self._run(
+            lambda interpreter: complete_sentence(self._rules(interpreter), prefix, direction)
+        )
+        return found.document()
 
     async def close(self) -> None:
         """Close the index."""
@@ -54,17 +61,11 @@ class SentenceReadings:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-
-def reading_document(reading: CandidateReading) -> dict[str, Any]:
-    """Return a reading as JSON."""
-    return {
-        "calls": [call.document() for call in reading.calls],
-        "by": reading.by,
-        "rule": reading.rule,
-        "pattern": reading.pattern,
-        "pack": reading.pack,
-        "implicit": reading.implicit,
-        "confirm": list(reading.confirm),
-        "disabled": reading.disabled,
-        "refused": reading.refused,
-    }
+    def _rules(self, interpreter: Interpreter) -> list[CompiledGrammar]:
+        """Return the rules of the store as they are now."""
+        interpreter.index.refresh()
+        if interpreter.index.seen != self._seen:
+            rules = interpreter.index.enabled_grammars()
+            self._grammars = [grammar for _, grammar in zip(range(MAX_RULES), rules, strict=False)]
+            self._seen = interpreter.index.seen
+        return self._grammars

@@ -73,6 +73,8 @@ def test_each_wrong_message_has_its_own_error(served: ServedStore) -> None:
         assert code(client, "cancel", {"request": 1}) == INVALID_PARAMS
         assert code(client, "cancel", {"request": "x", "more": 1}) == INVALID_PARAMS
         assert code(client, "log", {"after": -1}) == REFUSED
+        assert code(client, "complete", {"text": "x", "direction": "up"}) == INVALID_PARAMS
+        assert code(client, "complete", {"text": "x" * 200_000}) == REFUSED
         assert code(client, "explain", {"text": "x" * 200_000}) == REFUSED
         for conversation in ("../../config", "/etc/passwd", "", "none", ULID, "x\0y"):
             assert code(client, "log", {"conversation": conversation}) == REFUSED, conversation

@@ -29,6 +29,9 @@ def test_the_verb_serves_sentences(engine: Engine) -> None:
             assert (record["by"], record["calls"][0]["flow"]) == ("grammar", "current-time")
             [reading] = client.call("explain", text="what time is it")["readings"]
             assert reading["calls"] == record["calls"]
+            offered = client.call("complete", text="what time i")
+            words = {word for group in offered["groups"] for word in group["completions"]}
+            assert "is" in words
             missed = client.submit("sing me a song about xylophones").result(60)
             assert missed["status"] == "missed"
             assert missed["details"]["nearest"]
