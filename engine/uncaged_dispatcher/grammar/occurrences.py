@@ -16,7 +16,7 @@ EntityReaders = Mapping[str, Callable[[str], object]]
 NO_ENTITIES: Final[EntityReaders] = {}
 ENTITY_STEPS: Final = 20
 """Work of reading an entity, in steps."""
-MAX_STEPS: Final = 250_000
+MAX_STEPS: Final = 150_000
 """Most steps of a search, less than a second of CPU."""
 
 
