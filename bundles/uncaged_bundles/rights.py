@@ -15,6 +15,7 @@ from .names import parse_flow_name
 from .records import dataclass
 
 __all__ = [
+    "ALL_FLOWS",
     "ALL_TOOLS",
     "TOOLS",
     "Rights",
@@ -24,6 +25,8 @@ TOOLS = ("list", "read", "search", "edit", "write", "run", "commit")
 CHANGING = frozenset({"edit", "write", "commit"})
 """They change the workspace, so that a role that may only read it has none of them."""
 FLOW_PREFIX = "flow:"
+ALL_FLOWS = "*"
+"""As a flow's name: all enabled flows that a person did not mark with ``--confirm``."""
 OUTSIDE = ("refuse", "ask")
 KEYS = frozenset({"tools", "network", "sandbox", "outside"})
 
@@ -49,9 +52,9 @@ INSTEAD = {
 class Rights:
     """The rights of an agent.
 
-    tools: None means all; flows are not among them. flows: by name. sandbox: commands run in the
-    sandbox, for each kind of agent. network: tools and sandboxed commands may use it. ask: access
-    outside the workspace may be asked of a person.
+    tools: None means all; flows are not among them. flows: by name, or `ALL_FLOWS`. sandbox:
+    commands run in the sandbox, for each kind of agent. network: tools and sandboxed commands may
+    use it. ask: access outside the workspace may be asked of a person.
     """
 
     tools: frozenset[str] | None = None
@@ -102,7 +105,8 @@ def tools_words(value: object, path: shapes.Path) -> None:
         if word in TOOLS:
             continue
         if word.startswith(FLOW_PREFIX):
-            if not is_flow(word.removeprefix(FLOW_PREFIX)):
+            name = word.removeprefix(FLOW_PREFIX)
+            if name != ALL_FLOWS and not is_flow(name):
                 raise shapes.ShapeError(
                     where,
                     f"{shapes.shown(word)} names no flow; a flow among the tools is written 'flow:top-stories'",
@@ -149,7 +153,10 @@ def widened(before: Mapping[str, object], after: Mapping[str, object]) -> Iterat
         and (more := [tool for tool in TOOLS if tool in new.tools - old.tools])
     ):
         yield f"role: its agents may now also use {', '.join(more)} (before: {_tools(before)})"
-    if more := [flow for flow in new.flows if flow not in old.flows]:
+    more = [flow for flow in new.flows if flow not in old.flows]
+    if ALL_FLOWS in more:
+        yield "role: its agents may start all enabled flows that are not marked with --confirm"
+    elif more and ALL_FLOWS not in old.flows:
         yield f"role: its agents may start the flow{'s' if len(more) > 1 else ''} {', '.join(more)}"
     if new.network and not old.network:
         yield "role: its agents' tools and commands may use the network"

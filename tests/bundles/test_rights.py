@@ -85,6 +85,12 @@ def test_tools_are_a_whole_list_and_the_rest_stands_beside_it() -> None:
         ({"tools": ["read", "run"]}, {"tools": ["run"]}, []),
         ({}, {"tools": ["flow:a", "flow:b"]}, ["role: its agents may start the flows a, b"]),
         ({"tools": ["flow:a"]}, {"tools": ["flow:b"]}, ["role: its agents may start the flow b"]),
+        (
+            {"tools": ["flow:a"]},
+            {"tools": ["flow:*"]},
+            ["role: its agents may start all enabled flows that are not marked with --confirm"],
+        ),
+        ({"tools": ["flow:*"]}, {"tools": ["flow:a"]}, []),
         ({}, {"network": True}, ["role: its agents' tools and commands may use the network"]),
         ({"network": True}, {"network": False}, []),
         ({}, {"sandbox": True}, []),

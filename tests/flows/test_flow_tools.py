@@ -30,13 +30,11 @@ DOUBLE = source(
         "required": ["n"],
     },
 )
-RAW = source(
-    "raw",
-    """
+RAW_BODY = """
     yield {"null": {"value": 1}}
     return {"success": True, "message": "", "data": {"directOutput": "the raw result"}, "direct": True}
-""",
-)
+"""
+RAW = source("raw", RAW_BODY)
 
 
 def asker(*tools: str) -> bytes:
@@ -100,6 +98,30 @@ def test_a_role_calls_the_flows_that_its_policy_names(engine: Engine) -> None:
         1,
     ]
     assert engine.verify(thread).ok
+
+
+def test_all_flows_are_those_that_a_person_did_not_mark(engine: Engine) -> None:
+    """`flow:*` offers the enabled flows without the asker itself, a disabled one, and one that
+    needs consent at each sentence.
+    """
+    with serving([says(DONE)]) as server:
+        agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
+        config = {"agents": {"mine": agent}, "agent": "mine"}
+        engine.store.config_path.write_text(json.dumps(config))
+        for text in (
+            DOUBLE,
+            RAW,
+            source("off", RAW_BODY),
+            source("marked", RAW_BODY),
+            asker("flow:*"),
+        ):
+            granted(engine.store, text)
+        engine.registry.set_enabled("off", False)
+        engine.registry.set_confirm("marked", True)
+        thread = engine.run("asker", prompt="go", options=RunOptions(environment={}))
+        finish(engine, thread)
+        offered = [tool["function"]["name"] for tool in server.asked[0]["tools"]]
+    assert offered == ["double", "raw"]
 
 
 def test_a_direct_output_is_the_answer(engine: Engine) -> None:

@@ -16,6 +16,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, UsageError
+from uncaged_bundles.rights import ALL_FLOWS
 from uncaged_engine.door.children import DEEPEST, depth_of
 from uncaged_engine.door.effects import Cancel, EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure
@@ -33,12 +34,22 @@ if TYPE_CHECKING:
     from uncaged_tools.flows import FlowTool
 
 MOST_CALLS = 10
+MOST_TOOLS = 100
+"""Flows that a model is offered at once; endpoints refuse more than 128 tools."""
 
 
 def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
-    """Return the flows of these names as tools."""
+    """Return the flows of these names as tools; for `ALL_FLOWS` all but the context's own and those
+    that a person marked.
+    """
     engine = children.Engine(context.store)
-    return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, EXTRACT), flows=names))
+    if ALL_FLOWS in names:
+        flows = engine.registry.read().flows.values()
+        names = [
+            flow.name for flow in flows if not flow.confirm and flow.hash != context.bundle.hash
+        ]
+    found = tools(engine, reserved=(*TOOLS, EXTRACT), flows=names)
+    return FlowTools(engine, context, found[:MOST_TOOLS])
 
 
 class FlowTools:
