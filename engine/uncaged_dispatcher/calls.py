@@ -86,10 +86,11 @@ class Question:
     """A sentence with several readings, of which a person must choose one.
 
     kind: ``collision`` for readings of several rules, ``entity`` for several things that one name
-    in the sentence may mean.
+    in the sentence may mean, ``clarification`` for a model's question, whose choices have no calls
+    yet.
     """
 
-    kind: Literal["collision", "entity"]
+    kind: Literal["collision", "entity", "clarification"]
     sentence: str
     text: str
     choices: tuple[Offer, ...]

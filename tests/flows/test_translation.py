@@ -11,12 +11,8 @@ import pytest
 from testbed.modelserver import ModelServer, Seen, Turn, says, serving
 from testbed.steering import finish, settle
 from uncaged_bundles.storage.store import Store
-from uncaged_dispatcher.calls import Interpretation, Miss
-from uncaged_dispatcher.translation.translate import (
-    Clarification,
-    TranslationContext,
-    Translator,
-)
+from uncaged_dispatcher.calls import Interpretation, Miss, Question
+from uncaged_dispatcher.translation.translate import TranslationContext, Translator
 from uncaged_engine.api import Engine
 
 pytestmark = pytest.mark.slow
@@ -165,7 +161,8 @@ def test_a_call_that_refers_to_nothing_starts_no_thread(shipped: Engine) -> None
 
 
 def translate(engine: Engine, sentence: str, **context: Any) -> object:
-    return Translator(engine=engine).translate(sentence, TranslationContext(**context))
+    missed = Miss(sentence=sentence, why="no flow reads this sentence")
+    return Translator(engine=engine).translate(sentence, TranslationContext(**context), missed)
 
 
 def test_a_translation_is_an_interpretation_by_the_model(shipped: Engine) -> None:
@@ -184,8 +181,9 @@ def test_a_clarification_is_answered_in_the_next_translation(shipped: Engine) ->
     with serving([reply(question=question), reply(("list-files", {"path": "/var"}))]) as server:
         use(shipped, server)
         first = translate(shipped, "list files")
-        assert isinstance(first, Clarification)
-        assert (first.text, first.choices) == ("Which?", ("/etc", "/var"))
+        assert isinstance(first, Question)
+        assert (first.kind, first.text) == ("clarification", "Which?")
+        assert [choice.label for choice in first.choices] == ["/etc", "/var"]
         answered = [{"question": first.text, "answer": "/var"}]
         second = translate(shipped, "list files", clarified=answered)
         assert shown(server.asked[1])["clarified"] == answered
@@ -217,3 +215,14 @@ def test_what_the_model_cannot_do_is_a_miss(shipped: Engine) -> None:
     assert isinstance(found, Miss)
     assert "not understood: fly" in found.why
     assert {one.name for one in shipped.threads()} == {"interpret"}
+
+
+def test_what_no_flow_can_do_is_reasoned_about(shipped: Engine) -> None:
+    """A sentence without any call becomes one of `reason`, unless that flow was removed."""
+    with serving([reply(unknown=["paint the house"])] * 4) as server:
+        use(shipped, server)
+        found = translate(shipped, "paint the house")
+        assert isinstance(found, Interpretation)
+        assert [call.flow for call in found.calls] == ["reason"]
+        shipped.registry.remove("reason")
+        assert isinstance(translate(shipped, "paint the house"), Miss)

@@ -53,6 +53,15 @@ class WordReader:
             case _:
                 return Miss(sentence=request.text, why=f"no rule reads {request.text!r}")
 
+    def translate(
+        self, request: ConversationRequest, state: ConversationState, missed: Miss, **_more: object
+    ) -> Interpretation | Question | Miss:
+        del request, state
+        return missed
+
+    def learn(self, sentence: str, call: Call, thread: str) -> None:
+        """Learn nothing."""
+
     def needs_consent(self, flow: str) -> bool:
         return flow == "marked-flow"
 

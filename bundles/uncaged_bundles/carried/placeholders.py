@@ -16,21 +16,24 @@ class BadReference(Exception):
     """A placeholder that names nothing; the message says which, and in what text."""
 
 
-def resolve(value, results, entities, mode="throw", as_data=()):
+def resolve(value, results, entities, mode="throw", *, as_data=(), kinds=("result", "entity")):
     """Fill all texts of a value.
 
     mode: a path that leads nowhere is an error, becomes the thing's name, or stays; "off" leaves all paths as they are.
     as_data: keys of the value, a mapping, where a text that is one placeholder becomes the data itself.
+    kinds: placeholders of other kinds stay.
     """
     if isinstance(value, str):
-        return REFERENCE.sub(lambda match: as_text(look_up(match, value, results, entities, mode)), value)
+        return REFERENCE.sub(
+            lambda match: as_text(look_up(match, value, results, entities, mode)) if match[1] in kinds else match[0], value
+        )
     if isinstance(value, list):
-        return [resolve(item, results, entities, mode) for item in value]
+        return [resolve(item, results, entities, mode, kinds=kinds) for item in value]
     if isinstance(value, dict):
         return {
             key: data_of(item, results, entities, mode)
             if key in as_data
-            else resolve(item, results, entities, mode)
+            else resolve(item, results, entities, mode, kinds=kinds)
             for key, item in value.items()
         }
     return value

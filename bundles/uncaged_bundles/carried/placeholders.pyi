@@ -1,5 +1,6 @@
 import re
 from collections.abc import Collection, Sequence
+from typing import Any
 
 REFERENCE: re.Pattern[str]
 PATH_PART: re.Pattern[str]
@@ -12,8 +13,10 @@ def resolve(
     results: Sequence[object],
     entities: Sequence[object],
     mode: str = "throw",
+    *,
     as_data: Collection[str] = (),
-) -> object: ...
+    kinds: Collection[str] = (),
+) -> Any: ...
 def data_of(
     value: object, results: Sequence[object], entities: Sequence[object], mode: str
 ) -> object: ...

@@ -59,6 +59,15 @@ class RequestLoop:
             self._held.log.reading(live.request.id, reading)
             live.emit("reading", seq=self.state.seq, reading=reading)
 
+    def translating(self, live: LiveRequest, thread: ThreadId) -> None:
+        """Note the thread in which a model is asked; a cancelled request kills it."""
+        with self._held.changed:
+            live.translation = thread
+            is_cancelled = live.open.cancelled
+            live.emit("translating", threadId=thread)
+        if is_cancelled:
+            kill(self._held.engine, thread)
+
     def ask(self, live: LiveRequest, question: Mapping[str, object]) -> Mapping[str, object]:
         """Ask the person and wait for the answer."""
         held = self._held

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -23,7 +23,7 @@ from uncaged_engine.services.threads import wait_until_left
 from ..calls import Call, Interpretation, Miss, Question
 from ..packs.verbs import HELP, verb_words
 from ..readings.overview import overview
-from .live import LiveRequest
+from .live import Caller, LiveRequest
 from .records import ConversationState
 from .requests import ConversationRequest
 from .results import RequestResult, result_of_thread
@@ -43,6 +43,23 @@ class Interpret(Protocol):
     ) -> Interpretation | Question | Miss:
         """Read the request's sentence in the conversation."""
 
+    def translate(
+        self,
+        request: ConversationRequest,
+        state: ConversationState,
+        missed: Miss,
+        *,
+        clarified: Sequence[Mapping[str, object]],
+        caller: Caller,
+        on_start: Callable[[ThreadId], None],
+    ) -> Interpretation | Question | Miss:
+        """Ask a model what a sentence means that no rule reads. clarified: its questions so far
+        with their answers. on_start: called with the thread in which it is asked.
+        """
+
+    def learn(self, sentence: str, call: Call, thread: str) -> None:
+        """Learn from a call of a model's translation that ran well."""
+
     def needs_consent(self, flow: str) -> bool:
         """Whether a person marked the flow as one that is confirmed before it runs."""
 
@@ -56,6 +73,9 @@ class ExecutionLog(Protocol):
     @property
     def state(self) -> ConversationState:
         """Return what the log adds up to."""
+
+    def translating(self, live: LiveRequest, thread: ThreadId) -> None:
+        """Note the thread in which a model is asked; a cancelled request kills it."""
 
     def reading(self, live: LiveRequest, reading: Mapping[str, object]) -> None:
         """Record and report how the request was understood."""
@@ -88,7 +108,9 @@ def execute(
                 return found
             thread = new_thread_id(now_ms, os.urandom(ENTROPY_BYTES))
             _start(engine, log, live, found, thread)
-        return _follow(engine, live)
+        result = _follow(engine, live)
+        _learn(interpret, live, result)
+        return result
     except UncagedError as problem:
         if live.open.cancelled and not live.has_started:
             return cancelled_result()
@@ -126,12 +148,7 @@ def _call(
         marked = _marked(interpret, calls)
         is_certain = request.parent is None or _may_follow(engine, log, request)
     else:
-        found = interpret(request, log.state)
-        if isinstance(found, Question):
-            answer = log.ask(live, found.document())
-            found = interpret.chosen(
-                found, str(answer.get("choice")), remember=answer.get("remember") is True
-            )
+        found = _understood(interpret, log, live)
         if isinstance(found, Miss):
             return RequestResult(
                 status="missed",
@@ -150,7 +167,58 @@ def _call(
         calls = _confirmed(log, live, calls, marked)
     if len(calls) == 1:
         return calls[0]
-    return Call(flow=CALLS, params={"calls": [call.document() for call in calls]})
+    return Call(flow=CALLS, params={"calls": [_entry(engine, call) for call in calls]})
+
+
+def _entry(engine: Engine, call: Call) -> dict[str, object]:
+    """Return a call for the flow that runs several, with the parameters that take data."""
+    declared = engine.bundle(call.flow).descriptor.parameters.get("properties")
+    data = [
+        name
+        for name, part in (declared.items() if isinstance(declared, Mapping) else ())
+        if isinstance(part, Mapping) and part.get("type") in ("array", "object")
+    ]
+    return {**call.document(), **({"data": data} if data else {})}
+
+
+def _understood(
+    interpret: Interpret, log: ExecutionLog, live: LiveRequest
+) -> Interpretation | Miss:
+    """Read the request's sentence: by the rules, else by a model, with the person's answers."""
+    request, clarified = live.request, list[Mapping[str, object]]()
+
+    def translated(missed: Miss) -> Interpretation | Question | Miss:
+        return interpret.translate(
+            request,
+            log.state,
+            missed,
+            clarified=clarified,
+            caller=live.caller,
+            on_start=lambda thread: log.translating(live, thread),
+        )
+
+    found = interpret(request, log.state)
+    if isinstance(found, Miss) and request.model:
+        found = translated(found)
+    while isinstance(found, Question):
+        answer = log.ask(live, found.document())
+        choice = str(answer.get("choice"))
+        if found.kind == "clarification":
+            clarified.append({"question": found.text, "answer": found.choice(choice).label})
+            found = translated(Miss(sentence=request.text, why=""))
+        else:
+            remember = answer.get("remember") is True
+            found = interpret.chosen(found, choice, remember=remember)
+    return found
+
+
+def _learn(interpret: Interpret, live: LiveRequest, result: RequestResult) -> None:
+    """Learn from a request that a model translated into one call, and that succeeded."""
+    match live.open.reading:
+        case {"by": "model", "calls": [call]} if result.success and result.thread is not None:
+            ran, _ = _recorded(live)
+            if ran.document() == call:  # a person changed nothing
+                interpret.learn(live.request.text, ran, result.thread)
 
 
 def _verb_result(engine: Engine, call: Call) -> RequestResult:

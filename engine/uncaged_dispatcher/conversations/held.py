@@ -102,10 +102,11 @@ class HeldConversation:
         """Cancel the running request: kill its thread, or let its execution find the mark."""
         self.log.cancel(live.request.id, why)
         self.changed.notify_all()
-        if live.has_started and live.thread is not None:
+        running = live.thread if live.has_started else live.translation
+        if running is not None:
             # a kill waits for the worker, and the queue does not wait for a kill
             threading.Thread(
-                target=kill, args=(self.engine, live.thread), name="kill", daemon=True
+                target=kill, args=(self.engine, running), name="kill", daemon=True
             ).start()
 
     def close(self, problem: BaseException | None = None) -> None:

@@ -68,6 +68,8 @@ class LiveRequest:
         self.answer: object = UNANSWERED
         self.has_started = False
         """Whether its thread exists, so that a cancel can kill it."""
+        self.translation: ThreadId | None = None
+        """The thread in which a model is asked what the sentence means."""
         if open_request.reading is not None:  # a former holder understood it
             self.emit("reading", seq=open_request.reading_seq, reading=open_request.reading)
 

@@ -4,25 +4,39 @@ memory.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.carried.placeholders import BadReference, resolve
+from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError, os_problem
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.services.journal import encode
+from uncaged_engine.services.registry import KNOWN
 
 from ..calls import Call, Interpretation, Miss, Offer, Question
+from ..constructions.construction import learn
+from ..constructions.kept import Constructions
 from ..memory.entity_memory import EntityMemory, RememberedEntity
 from ..memory.named_things import NamedThings, meaning
 from ..readings.context import SentenceContext
 from ..readings.interpreter import Interpreter
+from ..translation.catalog import pack_of
+from ..translation.translate import TranslationContext, Translator
+from .live import Caller
 from .log import path_of, read_records
-from .records import ConversationState
+from .records import ConversationState, SettledRequest
 from .requests import ConversationRequest
 
 MEMORY_SUFFIX = ".memory.sqlite3"
+EXCHANGES = 10
+MESSAGE_CHARACTERS = 2_000
+MAX_ATTACHMENT_BYTES = 256 << 10
 
 
 def memory_of(store: Store, id: str) -> EntityMemory:
@@ -63,6 +77,59 @@ class ConversationReader:
             return found
         return _question(request.text, found, things) or found
 
+    def translate(
+        self,
+        request: ConversationRequest,
+        state: ConversationState,
+        missed: Miss,
+        *,
+        clarified: Sequence[Mapping[str, object]],
+        caller: Caller,
+        on_start: Callable[[ThreadId], None],
+    ) -> Interpretation | Question | Miss:
+        """Ask the model what a sentence means, with what was said and named before."""
+        translator = Translator(
+            engine=self._engine,
+            options=replace(caller.options(request.directory), attended=False),
+            on_start=on_start,
+        )
+        if missed.enable is not None:
+            return missed  # a flow is there, and a person turned it off
+        memory = memory_of(self._engine.store, state.id)
+        entities = [thing.document() for thing in memory.nearest()]
+        context = TranslationContext(
+            exchanges=[_exchange(one) for one in state.exchanges[-EXCHANGES:]],
+            entities=entities,
+            activity=None if state.activity is None else state.activity.document(),
+            packs=() if state.activity is None else state.activity.packs,
+            exclusive=state.activity is not None and state.activity.exclusive,
+            instructions=self._engine.config.instructions,
+            clarified=clarified,
+            attachments=[read_attachment(Path(path)) for path in request.attachments],
+        )
+        found = translator.translate(request.text, context, missed)
+        if not isinstance(found, Interpretation):
+            return found
+        calls = tuple(_resolved(call, entities) for call in found.calls)
+        marked = tuple(call.flow for call in calls if self.needs_consent(call.flow))
+        return replace(found, calls=calls, confirm=marked)
+
+    def learn(self, sentence: str, call: Call, thread: str) -> None:
+        """Keep the construction of a translation that ran well, unless the flow forbids it."""
+        engine = self._engine
+        flow = engine.registry.flow(call.flow)
+        if flow is None:
+            return
+        descriptor = engine.store.load_bundle(flow.hash, KNOWN).descriptor
+        if descriptor.raw.get("learn", True) is False:
+            return
+        now_ms = time.time_ns() // 1_000_000
+        construction = learn(sentence, call, descriptor.parameters, thread=thread, now_ms=now_ms)
+        if construction is not None:
+            # a damaged file stays as it is; `constructions list` names it
+            with suppress(UncagedError):
+                Constructions(engine.store).add(pack_of(descriptor), construction)
+
     def needs_consent(self, flow: str) -> bool:
         """Whether a person marked the flow as one that is confirmed before it runs."""
         found = self._engine.registry.flow(flow)
@@ -73,6 +140,49 @@ class ConversationReader:
     def chosen(self, question: Question, choice: str, *, remember: bool) -> Interpretation:
         """Return the reading that the person chose."""
         return self._interpreter.choose(question, choice, remember=remember)
+
+
+def _exchange(exchange: SettledRequest) -> dict[str, object]:
+    """Return a former request as the model sees it."""
+    result = exchange.result
+    calls = (exchange.reading or {}).get("calls", [])
+    return {
+        "request": exchange.request.content,
+        "calls": calls,
+        "success": result.success,
+        "message": result.message[:MESSAGE_CHARACTERS],
+    }
+
+
+def _resolved(call: Call, entities: Sequence[Mapping[str, object]]) -> Call:
+    """Return a call with its references to named things replaced."""
+    try:
+        params = resolve(dict(call.params), [], entities, kinds=("entity",))
+    except BadReference as exc:
+        raise UsageError(f"the model's call of {call.flow} cannot be used: {exc}") from exc
+    return replace(call, params=params)
+
+
+def read_attachment(path: Path) -> dict[str, object]:
+    """Return a file as the model sees it: its name and its text.
+
+    Raises:
+        UsageError: it cannot be read, is too large, or is no text.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_ATTACHMENT_BYTES + 1)
+    except OSError as exc:
+        raise UsageError(os_problem(exc, path)) from exc
+    if len(data) > MAX_ATTACHMENT_BYTES:
+        raise UsageError(
+            f"{path} is larger than {MAX_ATTACHMENT_BYTES >> 10} KiB; attach a part of it"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"{path} is no UTF-8 text; a model gets text files only") from exc
+    return {"name": path.name, "text": text}
 
 
 def _question(sentence: str, found: Interpretation, things: NamedThings) -> Question | None:

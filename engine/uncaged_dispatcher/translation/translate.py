@@ -5,17 +5,19 @@ its result as calls.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import ThreadId
-from uncaged_bundles.records import dataclass, field
+from uncaged_bundles.records import dataclass, field, replace
 from uncaged_engine.api import Engine, RunOptions
 
-from ..calls import Call, Interpretation, Miss
+from ..calls import Call, Interpretation, Miss, Offer, Question
 
 FLOW = "interpret"
+REASON = "reason"
+"""The flow that works on a sentence that no flow reads, with all flows as tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +54,6 @@ class TranslationContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clarification:
-    """A question of the model; its answer goes into the next translation as clarified."""
-
-    text: str
-    choices: tuple[str, ...] = ()
-    thread: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Translator:
     """Translations in one store. on_start: called with the id of each thread."""
 
@@ -69,20 +62,23 @@ class Translator:
     on_start: Callable[[ThreadId], None] = lambda _thread: None
 
     def translate(
-        self, sentence: str, context: TranslationContext
-    ) -> Interpretation | Clarification | Miss:
-        """Ask the model for the calls of a sentence. A miss says why there are none: no model, no
-        flow, or an answer that is none.
+        self, sentence: str, context: TranslationContext, missed: Miss
+    ) -> Interpretation | Question | Miss:
+        """Ask the model for the calls of a sentence. A sentence that no flow can do becomes a call
+        of `reason`; a miss says why there are no calls: no model, or an answer that is none.
+
+        Args:
+            missed: of the rules; its advice is kept.
         """
         begun = time.monotonic()
         if (lack := self.lack()) is not None:
-            return Miss(sentence=sentence, why=f"no pattern reads it, and {lack}")
+            return replace(missed, why=f"{missed.why}, and {lack}")
         try:
             thread = self.engine.run(
                 FLOW, prompt=sentence, params=context.params(), options=self.options
             )
         except UncagedError as exc:
-            return Miss(sentence=sentence, why=f"the model was not asked: {exc}")
+            return replace(missed, why=f"{missed.why}, and the model was not asked: {exc}")
         self.on_start(thread)
         for _event in self.engine.follow(thread):
             pass
@@ -90,11 +86,11 @@ class Translator:
         result = (view.end or {}).get("result")
         if view.summary.status != "completed" or not isinstance(result, Mapping):
             why = view.summary.message or view.summary.status
-            return Miss(
-                sentence=sentence,
+            return replace(
+                missed,
                 why=f"the model's answer could not be used: {why}; see 'uncaged-workflow thread {thread}'",
             )
-        return self._read(sentence, result, thread, (time.monotonic() - begun) * 1000)
+        return self._read(missed, result, thread, (time.monotonic() - begun) * 1000)
 
     def lack(self) -> str | None:
         """Return what is missing for a translation, with the next step; None if nothing is."""
@@ -112,21 +108,46 @@ class Translator:
         return None
 
     def _read(
-        self, sentence: str, result: Mapping[str, Any], thread: ThreadId, elapsed_ms: float
-    ) -> Interpretation | Clarification | Miss:
-        data = result.get("data")
-        match data:
-            case {"question": str(text), "choices": list(choices)}:
-                return Clarification(text=text, choices=tuple(map(str, choices)), thread=thread)
-            case {"calls": list(listed), "unknown": list(unknown)} if listed and not unknown:
-                return Interpretation(
-                    calls=tuple(map(Call.read, listed)),
-                    by="model",
-                    rule=f"thread {thread}",
-                    elapsed_ms=elapsed_ms,
+        self, missed: Miss, result: Mapping[str, Any], thread: ThreadId, elapsed_ms: float
+    ) -> Interpretation | Question | Miss:
+        match result.get("data"):
+            case {"question": str(text), "choices": list(choices)} if choices:
+                return _question(missed.sentence, text, map(str, choices), thread, elapsed_ms)
+            case {"question": str(text)}:
+                return replace(
+                    missed, why=f"the model asks: {text} Write the sentence with the answer."
                 )
-        return Miss(
-            sentence=sentence,
-            why=f"{result.get('message') or 'no flow can do this'} (thread {thread})",
-            elapsed_ms=elapsed_ms,
-        )
+            case {"calls": list(listed), "unknown": []} if listed:
+                calls = tuple(map(Call.read, listed))
+                return _by_model(calls, thread, elapsed_ms)
+            case {"calls": [], "unknown": list()} if self._reasons():
+                return _by_model((Call(flow=REASON),), thread, elapsed_ms)
+            case _:
+                pass
+        message = result.get("message") or "no flow can do this"
+        return replace(missed, why=f"{message} (thread {thread})", elapsed_ms=elapsed_ms)
+
+    def _reasons(self) -> bool:
+        flow = self.engine.registry.flow(REASON)
+        return flow is not None and flow.enabled
+
+
+def _by_model(calls: tuple[Call, ...], thread: ThreadId, elapsed_ms: float) -> Interpretation:
+    return Interpretation(calls=calls, by="model", rule=f"thread {thread}", elapsed_ms=elapsed_ms)
+
+
+def _question(
+    sentence: str, text: str, choices: Iterable[str], thread: ThreadId, elapsed_ms: float
+) -> Question:
+    """Return a question of the model; its choices have no calls before it is asked again."""
+    none = _by_model((), thread, 0.0)
+    return Question(
+        kind="clarification",
+        sentence=sentence,
+        text=text,
+        choices=tuple(
+            Offer(id=str(number), label=label, interpretation=none)
+            for number, label in enumerate(choices, 1)
+        ),
+        elapsed_ms=elapsed_ms,
+    )

@@ -116,7 +116,8 @@ class Config:
     models: models of the llm effect by name. model: its default. extractor: the model that extracts
     data from an agent's answer when the agent cannot.
     environment: further variables of the caller that agents may see. consent: coding programs on
-    PATH that a person accepted (or declined, with ``not`` before the name).
+    PATH that a person accepted (or declined, with ``not`` before the name). instructions: what a
+    model is told with each sentence.
     """
 
     path: Path | None = None
@@ -137,6 +138,7 @@ class Config:
     environment: tuple[str, ...] = ()
     consent: tuple[str, ...] = ()
     test_command: str | None = None
+    instructions: str = ""
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a client sends to the worker: those of child processes, and the

@@ -124,6 +124,7 @@ class ConfigSection(StrictSection):
     environment: list[str] = []
     consent: list[str] = []
     test_command: str | None = None
+    instructions: str = ""
 
 
 def parse_config(data: bytes, path: Path) -> Config:
@@ -277,6 +278,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
         environment=tuple(section.environment),
         consent=tuple(section.consent),
         test_command=section.test_command,
+        instructions=section.instructions,
     )
 
 

@@ -52,7 +52,9 @@ def drive_calls(input):
     for number, call in enumerate(calls):
         name = call["flow"]
         try:
-            filled = resolve(call.get("params", {}), results, entities, mode, call.get("data", ()))
+            filled = resolve(
+                call.get("params", {}), results, entities, mode, as_data=call.get("data", ())
+            )
         except BadReference as exc:
             return ended(False, f"call {number + 1} of {len(calls)}, {name}: {exc}", done)
         try:
