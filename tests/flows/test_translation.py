@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.modelserver import ModelServer, Seen, Turn, says, serving
+from testbed.modelserver import Seen, Turn, says, serving
 from testbed.steering import finish, settle
+from testbed.translations import reply, shown, use
 from uncaged_bundles.storage.store import Store
 from uncaged_dispatcher.calls import Interpretation, Miss, Question
 from uncaged_dispatcher.translation.translate import TranslationContext, Translator
@@ -18,26 +19,10 @@ from uncaged_engine.api import Engine
 pytestmark = pytest.mark.slow
 
 
-def reply(
-    *calls: tuple[str, Mapping[str, object]], unknown: Sequence[str] = (), **more: object
-) -> Turn:
-    """A model's answer in the form that `interpret` asks for; each call with the flow's name as the
-    words that it answers.
-    """
-    listed = [{"flow": flow, "params": params, "text": flow} for flow, params in calls]
-    return says(json.dumps({"calls": listed, "unknown": list(unknown), **more}))
-
-
 @pytest.fixture
 def shipped(store: Store) -> Iterator[Engine]:
     """A store with the shipped flows."""
     yield Engine.open(store.root)
-
-
-def use(engine: Engine, server: ModelServer) -> None:
-    engine.store.config_path.write_text(
-        f"models:\n  m: {{use: openai, baseUrl: {server.base_url('openai')}, model: tiny}}\n"
-    )
 
 
 def interpreted(
@@ -48,13 +33,6 @@ def interpreted(
         use(engine, server)
         result = finish(engine, engine.run("interpret", prompt=sentence, params=params))
         return result, server.asked
-
-
-def shown(request: Any) -> Any:
-    """The input that the model was shown, from the prompt's last fence."""
-    text = request["messages"][-1]["content"]
-    fence = text[text.index("```json") + len("```json") :]
-    return json.loads(fence[: fence.index("\n```")])
 
 
 def test_a_sentence_becomes_a_call(shipped: Engine) -> None:

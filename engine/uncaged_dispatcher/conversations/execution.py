@@ -149,6 +149,8 @@ def _call(
         is_certain = request.parent is None or _may_follow(engine, log, request)
     else:
         found = _understood(interpret, log, live)
+        if live.open.cancelled:
+            return cancelled_result()
         if isinstance(found, Miss):
             return RequestResult(
                 status="missed",
