@@ -45,11 +45,13 @@ class ConversationHub:
         Raises:
             RefusedError: too many are in use, or the server is stopping.
         """
+        if id not in self._links and len(self._links) >= MAX_CONVERSATIONS:
+            await self._close_idle()
+        # nothing is awaited from here on: there is one link of a conversation
         link = self._links.get(id)
         if link is None:
             if self.is_stopping:
                 raise RefusedError("server_stopping: the server is stopping; try again later")
-            await self._close_idle()
             if len(self._links) >= MAX_CONVERSATIONS:
                 raise RefusedError(f"{MAX_CONVERSATIONS} conversations are in use; try again later")
             link = self._links[id] = ConversationLink(self.engine, id, self._interpret, clock_ms)

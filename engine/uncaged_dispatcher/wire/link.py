@@ -127,8 +127,10 @@ class ConversationLink:
     async def drain(self, timeout_s: float) -> None:
         """Let the holder in this process finish its requests and leave, and close the link."""
         self._is_closing = True
-        if self._holder is not None:
-            await asyncio.to_thread(self._holder.drain, int(timeout_s * 1000))
+        # if a record cannot be written, the next holder finds the request as it was
+        with suppress(UncagedError):
+            if self._holder is not None:
+                await asyncio.to_thread(self._holder.drain, int(timeout_s * 1000))
         await self.close()
 
     async def close(self) -> None:

@@ -184,6 +184,8 @@ class WirePeer:
                     await link.wait(POLL_S)
         except UncagedError as exc:
             await self._notify("lost", conversation, message=str(exc))
+        except OSError as exc:
+            await self._notify("lost", conversation, message=os_problem(exc))
 
     async def _notify(self, method: str, conversation: str, **params: Any) -> None:
         await self._send(call_text(method, {"conversation": conversation, **params}))
