@@ -116,8 +116,8 @@ class Config:
     models: models of the llm effect by name. model: its default. extractor: the model that extracts
     data from an agent's answer when the agent cannot.
     environment: further variables of the caller that agents may see. consent: coding programs on
-    PATH that a person accepted (or declined, with ``not`` before the name). instructions: what a
-    model is told with each sentence.
+    PATH that a person accepted (or declined, with ``not`` before the name). instructions: text
+    that a model gets with each sentence.
     """
 
     path: Path | None = None
