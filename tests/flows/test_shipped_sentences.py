@@ -190,5 +190,5 @@ def test_sentences_steer_conversations(command: Command) -> None:
         done = command("do", sentence)
         assert done.returncode == 0, done.stderr
     listed = json.loads(command("conversation", "list", "--json").stdout)
-    names = {one["name"]: one["current"] for one in listed["conversations"]}
+    names = {one["name"]: one["current"] for one in listed}
     assert names == {"taxes": False, "default": True}
