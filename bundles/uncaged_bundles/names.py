@@ -50,6 +50,7 @@ _VERBS = (
         "kill",
         "list",
         "mcp",
+        "model",
         "pack",
         "pause",
         "prune",

@@ -15,6 +15,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "doctor": "Check this machine: store, git, sandboxes, config, agents.",
         "agents": "List the agents on this machine, and the default one.",
         "keys": "Store keys for models and services.",
+        "model": "Choose the model that answers by default, or list the models.",
         "completion": "Print the completion script for a shell.",
     },
     "Sentences": {

@@ -7,15 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, UsageError
-from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
+from uncaged_bundles.errors import UsageError
 from uncaged_engine.services.settings import Config
 
 from .program.table import ProgramRow, table
 
 NO = "not "
 """Prefix of a name in ``consent`` that the user refused."""
-LOCK_TIMEOUT_S = 10.0
 
 
 def installed_programs(environment: Mapping[str, str]) -> list[ProgramRow]:
@@ -60,15 +58,10 @@ def record_consent(path: Path, name: str, *, yes: bool) -> None:
     Raises:
         UsageError: the file is no valid config. RefusedError: another process is changing it.
     """
-    from uncaged_bundles.storage.document import Document
-    from uncaged_engine.services.settings import parse_config
+    from uncaged_engine.services.settings import change_setting
 
     word = name if yes else f"{NO}{name}"
     try:
-        with changing(path, timeout_s=LOCK_TIMEOUT_S):
-            before = read_if_there(path) or b""
-            document = Document.parse(before, str(path))
-            document.put_top("consent", [*parse_config(before, path).consent, word], inline=True)
-            write_atomically(path, document.rewritten())
-    except (UsageError, DamagedError) as exc:
+        change_setting(path, "consent", lambda config: [*config.consent, word])
+    except UsageError as exc:
         raise UsageError(f"the answer cannot be kept: {exc}") from exc

@@ -4,5 +4,13 @@ from __future__ import annotations
 
 from ..settings.config import NOTHING, Config, FlowSettings, SearchSettings
 from ..settings.config_file import parse_config
+from ..settings.editing import change_setting
 
-__all__ = ["NOTHING", "Config", "FlowSettings", "SearchSettings", "parse_config"]
+__all__ = [
+    "NOTHING",
+    "Config",
+    "FlowSettings",
+    "SearchSettings",
+    "change_setting",
+    "parse_config",
+]
