@@ -391,3 +391,34 @@ def test_a_task_names_what_was_not_found(shipped: Engine, place: Path) -> None:
                 **dict.fromkeys(bases, f"http://127.0.0.1:{web.port}"),
             )
         assert (result["success"], bool(result["message"])) == (False, True)
+
+
+PAGE = b"""<html><head><title>Boats</title></head><body><p>All about <a href="/oars">oars</a>
+and <a href="https://sail.example/x">sails</a>, and <a href="/oars">oars again</a>.</p></body></html>"""
+PAGES: list[tuple[str, str, tuple[str, ...]]] = [
+    ("read-page", "fetch", ("All about [oars](", "and")),
+    ("page-links", "fetch", ("/oars  oars", "https://sail.example/x  sails")),
+    ("check-site", "http", ("is up: it answered with status 200",)),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "texts"), PAGES)
+def test_a_page_of_any_public_host_is_read(
+    shipped: Engine, place: Path, name: str, kind: str, texts: tuple[str, ...]
+) -> None:
+    """As shipped, this machine and its network stay closed; a version that opens them reads the
+    page.
+    """
+    path = SAMPLES / f"{name}.recipe.json"
+    flow = read_recipe(path.read_bytes(), path.name)
+    policy = {kind: {"hosts": ["*"], "private": True}}
+    page = Reply(body=PAGE, headers=(("Content-Type", "text/html"),), status=200)
+    with serving(lambda _: page) as web:
+        url = f"http://127.0.0.1:{web.port}/"
+        closed = run(shipped, name, place, url=url)
+        assert texts[0] not in closed["message"]
+        assert "127.0.0.1" in closed["message"]
+        shipped.add(name, build_flow(replace(flow, policy=policy)).source, accept=lambda _: True)  # type: ignore[call-arg]  # it is a task
+        found = run(shipped, name, place, url=url)
+    assert found["success"]
+    assert all(text in found["message"] for text in texts)
