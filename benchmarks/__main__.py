@@ -25,6 +25,7 @@ from . import (
     registry,
     replaying,
     scripts,
+    sentences,
     snapshot,
     starting,
     steps,
@@ -37,7 +38,7 @@ from .table import Row, as_document, render
 
 MODULES = (
     *(counts, steps, turns, replaying, checking, starting, registry, listing),
-    *(waiting, crowds, children, snapshot, web, scripts, calling, paraphrases, peers),
+    *(waiting, crowds, children, snapshot, web, scripts, calling, paraphrases, sentences, peers),
 )
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}
 

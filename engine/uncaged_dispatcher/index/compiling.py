@@ -11,8 +11,9 @@ from ..constructions.construction import Construction
 from ..entities.captures import TEXT
 from ..grammar.compiled import CompiledGrammar, compile_rules
 from ..grammar.loading import load_rules
-from ..grammar.patterns import Pattern, Reference, Step, TextSlot
+from ..grammar.patterns import Pattern, Phrase, Reference, Step, TextSlot
 from ..grammar.problems import GrammarError
+from ..grammar.requirements import ALWAYS, DIVIDED, index_words
 from ..grammar.syntax import PartValue, Repeat
 from ..packs.pack import Pack
 from ..packs.patterns import PatternRule, check_pattern, pattern_rule, pattern_rules
@@ -131,4 +132,24 @@ def _renumbered(pattern: Pattern, numbers: dict[int, int]) -> Pattern:
 def _row(digest: str, name: str, pattern: str, grammar: CompiledGrammar) -> RuleRow:
     required = dict.fromkeys(words for entry in grammar.entries for words in entry.required)
     body = json.dumps(grammar.document(), ensure_ascii=False, separators=(",", ":"))
-    return RuleRow(digest=digest, name=name, pattern=pattern, body=body, required=tuple(required))
+    return RuleRow(
+        digest=digest,
+        name=name,
+        pattern=pattern,
+        body=body,
+        required=tuple(required),
+        sequence=tuple(_sequence(grammar)),
+    )
+
+
+def _sequence(grammar: CompiledGrammar) -> Iterator[str]:
+    """Yield the words that every reading has in this order: those of the phrases that are not
+    optional, where the start has one alternative.
+    """
+    pattern, *others = grammar.rules[grammar.start]
+    if others or pattern.spacing not in DIVIDED:
+        return
+    for step in pattern.steps:
+        if isinstance(step.part, Phrase) and step.repeat in ALWAYS:
+            for word in step.part.words:
+                yield from index_words(word)

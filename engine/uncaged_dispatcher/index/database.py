@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uncaged_bundles.records import dataclass
 
 BUSY_TIMEOUT_S = 30.0
+_FEW_WORDS = 16
+"""Words of a sentence up to which unknown ones are not looked up first."""
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE source (digest TEXT PRIMARY KEY, pack TEXT NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID;
@@ -29,7 +31,8 @@ CREATE INDEX flow_of_source ON flow (digest);
 CREATE TABLE rule (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, name TEXT NOT NULL,
     pattern TEXT NOT NULL, body TEXT NOT NULL);
 CREATE INDEX rule_of_source ON rule (digest);
-CREATE TABLE posting (key TEXT, rule INTEGER, rest TEXT, PRIMARY KEY (key, rule, rest)) WITHOUT ROWID;
+CREATE TABLE posting (key TEXT, rule INTEGER, rest TEXT, sequence TEXT NOT NULL,
+    PRIMARY KEY (key, rule, rest)) WITHOUT ROWID;
 CREATE INDEX posting_of_rule ON posting (rule);
 CREATE TABLE word (text TEXT PRIMARY KEY, uses INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -38,7 +41,7 @@ CREATE TABLE word (text TEXT PRIMARY KEY, uses INTEGER NOT NULL) WITHOUT ROWID;
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
     """A rule in the index. digest: of its source; body: the compiled rule as JSON; required: the
-    sets of words of which a sentence must hold one.
+    sets of words of which a sentence must hold one; sequence: words that it must hold in order.
     """
 
     digest: str
@@ -46,6 +49,7 @@ class RuleRow:
     pattern: str
     body: str
     required: tuple[frozenset[str], ...] = ()
+    sequence: tuple[str, ...] = ()
     id: int = 0
 
 
@@ -191,9 +195,13 @@ class RuleDatabase:
                 "INSERT INTO rule (digest, name, pattern, body) VALUES (?, ?, ?, ?)",
                 (digest, rule.name, rule.pattern, rule.body),
             ).lastrowid
+            sequence = " ".join(rule.sequence)
             self._connection.executemany(
-                "INSERT OR IGNORE INTO posting VALUES (?, ?, ?)",
-                [(key, number, rest) for key, rest in (_posted(s, uses) for s in rule.required)],
+                "INSERT OR IGNORE INTO posting VALUES (?, ?, ?, ?)",
+                [
+                    (key, number, rest, sequence)
+                    for key, rest in (_posted(words, uses) for words in rule.required)
+                ],
             )
 
     def drop_sources(self, digests: Iterable[str]) -> None:
@@ -227,19 +235,24 @@ class RuleDatabase:
 
     # Look-up
 
-    def find(self, words: Collection[str]) -> list[int]:
-        """Return the numbers of the rules by which a sentence with these words may be read."""
-        known = words if len(words) <= 16 else self._uses(words)
-        listed = sorted(known)
+    def find(self, words: Sequence[str]) -> list[int]:
+        """Return the numbers of the rules by which a sentence of these words may be read."""
+        held = frozenset(words)
+        listed = sorted(held if len(held) <= _FEW_WORDS else self._uses(held))
         keys = ["", *listed]
         keys += [f"{one} {other}" for at, one in enumerate(listed) for other in listed[at + 1 :]]
         rows = self._connection.execute(
-            "SELECT rule, rest FROM json_each(?) AS wanted CROSS JOIN posting"
+            "SELECT rule, rest, sequence FROM json_each(?) AS wanted CROSS JOIN posting"
             " ON posting.key = wanted.value",
             (json.dumps(keys),),
         )
-        held = frozenset(words)
-        return sorted({rule for rule, rest in rows if not rest or held.issuperset(rest.split(" "))})
+        return sorted(
+            {
+                rule
+                for rule, rest, sequence in rows
+                if (not rest or held.issuperset(rest.split(" "))) and _in_order(sequence, words)
+            }
+        )
 
     def rule(self, number: int) -> RuleRow | None:
         """Return one rule; None if it was removed meanwhile."""
@@ -278,6 +291,14 @@ def _posted(words: frozenset[str], uses: Mapping[str, int]) -> tuple[str, str]:
     """Return the key of a set of words, its two rarest, and the other words."""
     ordered = sorted(words, key=lambda word: (uses.get(word, 0), word))
     return " ".join(sorted(ordered[:2])), " ".join(ordered[2:])
+
+
+def _in_order(sequence: str, words: Sequence[str]) -> bool:
+    """Return whether words follow each other in a sentence, with others between them."""
+    if not sequence:
+        return True
+    following = iter(words)
+    return all(word in following for word in sequence.split(" "))
 
 
 def _flow_row(found: Sequence[object]) -> FlowRow:

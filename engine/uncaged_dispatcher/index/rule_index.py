@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,7 +35,7 @@ SETTLED_NS = 2_000_000_000
 _PACK = "pack:"
 _LEARNED = "learned:"
 _MOST_KEPT = 4096
-_VERSION = f"{__version__} 2 {FORMAT}"
+_VERSION = f"{__version__} 3 {FORMAT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +103,8 @@ class RuleIndex:
             self._pack_set = PackSet(packs={pack.name: pack for pack in packs})
         return self._pack_set
 
-    def find(self, words: Collection[str]) -> list[IndexedRule]:
-        """Return the rules by which a sentence with these words may be read, those of disabled
+    def find(self, words: Sequence[str]) -> list[IndexedRule]:
+        """Return the rules by which a sentence of these words may be read, those of disabled
         flows and packs included.
         """
         database = self._database()

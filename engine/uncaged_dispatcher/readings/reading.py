@@ -47,7 +47,7 @@ class SentenceReader:
             SentenceError: reading takes too much work, and no rule was read before.
         """
         self._index.refresh()
-        rules = self._index.find(set(index_words(sentence.folded)))
+        rules = self._index.find(index_words(sentence.folded))
         if not rules:
             return []
         packs = self._index.packs()

@@ -347,3 +347,18 @@ def test_a_change_by_another_process_reaches_an_open_interpreter(
         assert isinstance(found, Interpretation)
         assert found.confirm == ("greet",)
     other.close()
+
+
+def test_a_damaged_index_is_made_again(engine: Engine) -> None:
+    """An index file that is no database, or is gone, is filled again at the next sentence."""
+    add_flow(engine, "greet", "good morning")
+    path = engine.store.root / "dispatcher" / "rules.db"
+    for damage in (b"no database" * 1000, None):
+        for name in sorted(path.parent.glob("rules.db*")) if path.parent.exists() else ():
+            name.unlink()
+        if damage is not None:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(damage)
+        interpreter = Interpreter(engine)
+        assert called(interpreter, "good morning") == [("greet", {})]
+        interpreter.close()
