@@ -9,11 +9,11 @@ from uncaged_bundles.records import dataclass
 
 from ..constructions.construction import Construction
 from ..entities.captures import TEXT
-from ..grammar.compiled import CompiledGrammar, compile_rules
+from ..grammar.compiled import CompiledGrammar, StartEntry, compile_rules
 from ..grammar.loading import load_rules
 from ..grammar.patterns import Pattern, Phrase, Reference, Step, TextSlot
 from ..grammar.problems import GrammarError
-from ..grammar.requirements import ALWAYS, DIVIDED, index_words
+from ..grammar.requirements import ALWAYS, DIVIDED, index_words, required_words
 from ..grammar.syntax import PartValue, Repeat
 from ..packs.pack import Pack
 from ..packs.patterns import PatternRule, check_pattern, pattern_rule, pattern_rules
@@ -61,11 +61,11 @@ def load_pattern(rule: PatternRule) -> CompiledGrammar:
     """
     check_pattern(rule.pattern)
     whole = compile_rules(load_rules(rule.text, name=rule.name).rules)
-    return next(separate(whole))
+    return merged(whole)
 
 
 def compile_pack(digest: str, pack: Pack) -> CompiledSource:
-    """Return the rules of a pack's own grammar, one for each alternative of its start.
+    """Return the rules of a pack's own grammar, one for each alternative.
 
     Raises:
         GrammarError: the grammar cannot be used; a pack is refused whole.
@@ -75,24 +75,44 @@ def compile_pack(digest: str, pack: Pack) -> CompiledSource:
     # on the first line, so that the places of problems are those of the file
     types = f"import {{ {', '.join(pack.entities)} }}; " if pack.entities else ""
     whole = compile_rules(load_rules(types + pack.rules, name=f"{pack.name}.agr").rules)
-    rules = [
-        _row(digest, whole.entries[number].name, whole.entries[number].name, part)
-        for number, part in enumerate(separate(whole))
-    ]
-    return CompiledSource(rules=tuple(rules))
+    return CompiledSource(
+        rules=tuple(
+            _row(digest, part.entries[0].name, part.entries[0].name, part)
+            for part in separate(whole)
+        )
+    )
+
+
+def merged(grammar: CompiledGrammar) -> CompiledGrammar:
+    """Return a grammar whose start is the only rule that the start refers to."""
+    (pattern,) = grammar.rules[grammar.start]
+    return _reached(grammar, _patterns_of(grammar, pattern), grammar.entries[0].name)
 
 
 def separate(grammar: CompiledGrammar) -> Iterator[CompiledGrammar]:
-    """Yield a grammar for each alternative of the start, with the rules that it reaches only. An
-    alternative that is one rule becomes that rule.
+    """Yield a grammar for each alternative of the start, and for each alternative of a rule that
+    the start refers to, with the rules that it reaches only.
     """
     for entry, pattern in zip(grammar.entries, grammar.rules[grammar.start], strict=True):
-        first = grammar.rules[rule] if (rule := _only_rule(pattern)) is not None else (pattern,)
-        numbers: dict[int, int] = {}
-        rules = [tuple(_renumbered(each, numbers) for each in first)]
-        for old in _growing(numbers):
-            rules.append(tuple(_renumbered(each, numbers) for each in grammar.rules[old]))
-        yield CompiledGrammar(rules=tuple(rules), start=0, entries=(entry,) * len(first))
+        for each in _patterns_of(grammar, pattern):
+            yield _reached(grammar, (each,), entry.name)
+
+
+def _patterns_of(grammar: CompiledGrammar, pattern: Pattern) -> tuple[Pattern, ...]:
+    """Return the patterns of the rule that a pattern consists of, or the pattern itself."""
+    rule = _only_rule(pattern)
+    return (pattern,) if rule is None else grammar.rules[rule]
+
+
+def _reached(grammar: CompiledGrammar, first: tuple[Pattern, ...], name: str) -> CompiledGrammar:
+    """Return the grammar of some patterns and the rules that they reach."""
+    numbers: dict[int, int] = {}
+    rules = [tuple(_renumbered(each, numbers) for each in first)]
+    for old in _growing(numbers):
+        rules.append(tuple(_renumbered(each, numbers) for each in grammar.rules[old]))
+    required = required_words(tuple(rules), 0)
+    entries = tuple(StartEntry(name, words) for words in required)
+    return CompiledGrammar(rules=tuple(rules), start=0, entries=entries)
 
 
 def _only_rule(pattern: Pattern) -> int | None:

@@ -35,7 +35,7 @@ SETTLED_NS = 2_000_000_000
 _PACK = "pack:"
 _LEARNED = "learned:"
 _MOST_KEPT = 4096
-_VERSION = f"{__version__} 3 {FORMAT}"
+_VERSION = f"{__version__} 4 {FORMAT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
