@@ -134,7 +134,8 @@ class Holder:
         held = self._held
         with held.changed:
             for live in held.live.values():
-                live.listeners = [one for one in live.listeners if one is not listener]
+                # by equality: a bound method is another object each time
+                live.listeners = [one for one in live.listeners if one != listener]
             held.changed.notify_all()
 
     def promote(self, id: str) -> bool:
