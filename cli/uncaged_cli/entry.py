@@ -1,5 +1,5 @@
-"""Entry point of the command. `run` starts the worker first, since a worker takes as long to start
-as the command itself.
+"""Entry point of the command. `run` and `do` start the worker first, since a worker takes as long
+to start as the command itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ GC_THRESHOLD = 100_000
 """Allocations between two garbage collections. The imports of a start leave no garbage; collecting
 took a tenth of its time, and a quarter of listing ten thousand threads.
 """
+OPTIONS_OF_DO = frozenset(("--yes", "--no-model", "--detach", "--json", "--verbose", "-v"))
+"""Options that neither take a word nor change how a sentence is read."""
 OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate"))
 
 
@@ -49,16 +51,30 @@ def open_standard_descriptors() -> None:
 
 
 def start_early(argv: Sequence[str]) -> Launching | None:
-    """Start the worker of the flow that *argv* runs, if *argv* clearly names one. The run does not
-    depend on it.
+    """Start the worker of the flow that *argv* runs, if *argv* clearly names one or has a sentence
+    for it. The run does not depend on it.
     """
-    if (
-        len(argv) < 2
-        or argv[0] != "run"
-        or argv[1].startswith("-")
-        or not OPTIONS_WITHOUT_RUN.isdisjoint(argv)
-    ):
+    if len(argv) < 2 or not OPTIONS_WITHOUT_RUN.isdisjoint(argv):
         return None
-    from uncaged_engine.worker.client import rouse_flow
+    if argv[0] == "run" and not argv[1].startswith("-"):
+        from uncaged_engine.worker.client import rouse_flow
 
-    return rouse_flow(argv[1])
+        return rouse_flow(argv[1])
+    if argv[0] == "do" and (sentence := sentence_in(argv[1:])) is not None:
+        try:
+            from uncaged_dispatcher.conversations.early import rouse_sentence
+        except ModuleNotFoundError:  # the package is not installed; the verb says so
+            return None
+        return rouse_sentence(sentence)
+    return None
+
+
+def sentence_in(words: Sequence[str]) -> str | None:
+    """Return the sentence among the words of `do`; None for a verb, or if an option takes a word or
+    excludes the patterns.
+    """
+    options = {word for word in words if word.startswith("-")}
+    sentence = " ".join(word for word in words if word not in options)
+    if options - OPTIONS_OF_DO or sentence.startswith("@"):
+        return None
+    return sentence

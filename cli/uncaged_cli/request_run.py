@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.ids import ThreadId
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from uncaged_dispatcher.conversations.requests import ConversationRequest
     from uncaged_dispatcher.conversations.sessions import ConversationSession
     from uncaged_engine.api import Engine
+    from uncaged_engine.worker.client import Launching
 
 EXIT_INTERRUPTED = 130
 
@@ -35,6 +36,7 @@ def run_request(
     detach: bool,
     as_json: bool,
     verbose: bool,
+    launching: Launching | None = None,
 ) -> int:
     """Submit a request and follow it to its end, or with *detach* until its thread has started.
 
@@ -44,13 +46,15 @@ def run_request(
     from uncaged_dispatcher.conversations.live import Caller
 
     caller = Caller(
-        environment=dict(os.environ), attended=is_attended(detach=detach, as_json=as_json)
+        environment=dict(os.environ),
+        attended=is_attended(detach=detach, as_json=as_json),
+        launching=launching,
     )
     codes: dict[str, int] = {}
     verb: list[str] = []
     # a detached request prints one document
     fields: dict[str, object] = {}
-    with closing(session.run(request, caller, respond)) as events:
+    with launching or nullcontext(), closing(session.run(request, caller, respond)) as events:
         for event in events:
             id = event["id"]
             match event["event"]:

@@ -21,6 +21,7 @@ from ..runtime import now_ms, open_engine
 if TYPE_CHECKING:
     from uncaged_dispatcher.readings.candidates import CandidateReading
     from uncaged_engine.api import Engine
+    from uncaged_engine.worker.client import Launching
 
 
 @click.command()
@@ -52,7 +53,10 @@ if TYPE_CHECKING:
 @verbose_option
 @detach_option
 @json_option
+@click.pass_obj
 def command(
+    launching: Launching | None,
+    /,
     *,
     words: tuple[str, ...],
     only_explain: bool,
@@ -105,7 +109,15 @@ def command(
         else current_conversation(engine.store, now)
     )
     session = ConversationSession(engine, id, lambda: ConversationReader(engine), now_ms)
-    return run_request(engine, session, request, detach=detach, as_json=as_json, verbose=verbose)
+    return run_request(
+        engine,
+        session,
+        request,
+        detach=detach,
+        as_json=as_json,
+        verbose=verbose,
+        launching=launching,
+    )
 
 
 def run_verb(words: Sequence[str]) -> int:

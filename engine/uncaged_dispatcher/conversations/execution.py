@@ -292,6 +292,7 @@ def _start(
             params=call.params,
             options=live.caller.options(live.request.directory),
             thread=thread,
+            launching=live.caller.launching if live.request.parent is None else None,
         )
 
     log.start(live, call, thread, run)

@@ -23,6 +23,7 @@ from typing import Any
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass
 from uncaged_engine.door.preparing import RunOptions
+from uncaged_engine.services.launching import Launching
 
 from .records import OpenRequest
 from .requests import ConversationRequest
@@ -37,11 +38,13 @@ class Caller:
     """What a client passes for its request and what is never written to disk.
 
     environment: for the child processes of the request's threads; None is the holder's own.
-    attended: a person follows on a terminal.
+    attended: a person follows on a terminal. launching: a worker that is starting already, for
+    the first thread.
     """
 
     environment: Mapping[str, str] | None = None
     attended: bool = False
+    launching: Launching | None = None
 
     def options(self, directory: str) -> RunOptions:
         """Return the options of a thread that is started for the client."""

@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from uncaged_bundles.errors import StorageError, UncagedError
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.records import dataclass
-from uncaged_bundles.storage.registry import Flow
+from uncaged_bundles.storage.registry import Flow, Registry
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
-from uncaged_engine.api import Engine
 from uncaged_engine.services.registry import KNOWN
 
 from ..constructions.construction import schema_digest
@@ -58,10 +59,22 @@ class IndexedRule:
         return self.row.digest.startswith(_LEARNED)
 
 
+class IndexedStore(Protocol):
+    """The store with its registry; an engine is one."""
+
+    @property
+    def store(self) -> Store:
+        """Return the store."""
+
+    @property
+    def registry(self) -> Registry:
+        """Return its registry."""
+
+
 class RuleIndex:
     """The rules of one store. Opens its file at the first look-up; `close` closes it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: IndexedStore) -> None:
         self._registry = engine.registry
         self._store = engine.store
         self._registry_path = str(engine.store.registry_path)

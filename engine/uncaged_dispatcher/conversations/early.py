@@ -1,0 +1,47 @@
+"""Early start of the worker that a sentence needs, while the command is still being imported.
+
+The reading is a guess without the conversation's context; a worker that gets no request ends.
+"""
+
+from __future__ import annotations
+
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.records import dataclass
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.services.launching import Launching, rouse_flow
+
+from ..grammar.sentences import Sentence
+from ..index.rule_index import RuleIndex
+from ..readings.context import SentenceContext
+from ..readings.reading import SentenceReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoreAlone:
+    """What an index needs of the engine."""
+
+    store: Store
+    registry: Registry
+
+
+def rouse_sentence(text: str) -> Launching | None:
+    """Start the worker of the flow that reads the sentence best, unless one listens.
+
+    Returns:
+        None as well after an error, which the request itself will report.
+    """
+    try:
+        store = Store.open()
+        index = RuleIndex(_StoreAlone(store=store, registry=Registry(store)))
+        try:
+            candidates = SentenceReader(index).candidates(Sentence(text), SentenceContext())
+            able = (one for one in candidates if one.refused is None and one.disabled is None)
+            first = next(able, None)
+        finally:
+            index.close()
+        if first is None or len(first.calls) != 1 or first.confirm:
+            return None
+        return rouse_flow(first.calls[0].flow)
+    except (UncagedError, OSError, ValueError):
+        return None
