@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import ThreadId
 
 from .display import json_output
@@ -86,10 +87,8 @@ def run_request(
                 case _:
                     pass
     if verb:
-        from .main import run
-
         # after the session: the verb may change this conversation
-        return run(verb)
+        return run_verb(verb)
     return next((code for code in codes.values() if code), 0)
 
 
@@ -98,6 +97,18 @@ def _verb(details: Mapping[str, Any], *, as_json: bool) -> list[str]:
     options = ["--json"] if as_json else []
     arguments = [str(text) for text in details["arguments"]]
     return [*map(str, details["verb"]), *options, *(["--", *arguments] if arguments else [])]
+
+
+def run_verb(words: Sequence[str]) -> int:
+    """Run a verb of this command; *words* begin with its name, with or without an @."""
+    from .main import run
+
+    name = words[0].removeprefix("@")
+    if not name:
+        raise UsageError("@ is followed by a verb, as in: uncaged-workflow do '@threads'")
+    if name == "do":
+        raise UsageError("@do is this command itself; write the sentence without it")
+    return run([name, *words[1:]])
 
 
 def _show_reading(reading: Mapping[str, Any], *, as_json: bool) -> None:

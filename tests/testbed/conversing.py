@@ -46,6 +46,8 @@ class WordReader:
                 )
             case "maybe":
                 return _reading(rest, by="model")
+            case "@conversation":
+                return Interpretation(calls=(Call(flow=request.text),), by="verb", rule="words")
             case "sure":
                 return _reading(rest, confirm=(rest.partition(" ")[0],))
             case "count" | "marked" | "planned" | "sleeper" | "gone" | "asking" | "shown":

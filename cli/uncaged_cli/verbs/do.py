@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from uncaged_bundles.errors import UsageError
 
-from ..display import json_output
-from ..display.output import Piece, Styled, note, result
-from ..display.sentences import understood
 from ..inputs.completion import complete_conversations
 from ..inputs.options import detach_option, json_option, verbose_option
-from ..request_run import run_request
+from ..request_run import run_request, run_verb
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
-    from uncaged_dispatcher.readings.candidates import CandidateReading
-    from uncaged_engine.api import Engine
     from uncaged_engine.worker.client import Launching
 
 
@@ -85,9 +78,9 @@ def command(
     text = " ".join(words).strip()
     if text.startswith("@"):
         return run_verb([*shlex.split(words[0]), *words[1:]])
-    engine = open_engine()
     if only_explain:
-        return explain(engine, text, as_json=as_json)
+        return run_verb(["explain", text, *(["--json"] if as_json else [])])
+    engine = open_engine()
     from uncaged_dispatcher.conversations.catalog import current_conversation, find_conversation
     from uncaged_dispatcher.conversations.reader import ConversationReader
     from uncaged_dispatcher.conversations.requests import ConversationRequest
@@ -118,47 +111,3 @@ def command(
         verbose=verbose,
         launching=launching,
     )
-
-
-def run_verb(words: Sequence[str]) -> int:
-    """Run a verb of this command; *words* begin with its name behind an @."""
-    from ..main import run
-
-    name = words[0].removeprefix("@")
-    if not name:
-        raise UsageError("@ is followed by a verb, as in: uncaged-workflow do '@threads'")
-    if name == "do":
-        raise UsageError("@do is this command itself; write the sentence without it")
-    return run([name, *words[1:]])
-
-
-def explain(engine: Engine, text: str, *, as_json: bool) -> int:
-    """Print how each pattern reads a sentence, best first; nothing is started."""
-    from uncaged_dispatcher.readings.interpreter import Interpreter
-
-    readings = [reading_document(one) for one in Interpreter(engine).candidates(text)]
-    if as_json:
-        json_output.document({"sentence": text, "readings": readings})
-    elif not readings:
-        note("no pattern reads this sentence")
-    for reading in () if as_json else readings:
-        result(*understood(reading), *reason(reading))
-    return 0
-
-
-def reading_document(candidate: CandidateReading) -> dict[str, object]:
-    """Return one reading as JSON. refused, disabled: why it does not run; null if it could."""
-    return {
-        "calls": [call.document() for call in candidate.calls],
-        "by": "grammar",
-        "rule": candidate.pattern,
-        "pack": candidate.pack,
-        "refused": candidate.refused,
-        "disabled": candidate.disabled,
-    }
-
-
-def reason(reading: Mapping[str, object]) -> list[Piece]:
-    """Return why a reading does not run."""
-    why = reading["refused"] or reading["disabled"]
-    return [Styled(f"  {why}", "yellow")] if why else []

@@ -161,6 +161,26 @@ def test_further_calls_of_a_result_need_the_flows_right(engine: Engine, conversa
     ]
 
 
+def test_no_result_and_no_model_runs_a_verb(engine: Engine, conversation: str) -> None:
+    """A further call, a model's reading or a client's call that names a verb of the command line is
+    refused as a flow that there is not, also with consent: verbs need no grant.
+    """
+    body = """
+    yield {"null": {}}
+    return {"success": True, "next": [{"flow": "@remove", "params": {"name": "count"}}]}
+"""
+    granted(engine.store, source("shown", body, policy={"null": {}, "flow": {}}))
+    events = run(engine, conversation, "shown")
+    assert result(events)["status"] == "refused"
+    assert "'@remove'" in result(events)["message"]
+    assert result(run(engine, conversation, "maybe @remove", number=2))["status"] == "refused"
+    request = ConversationRequest(id=thread_id(3), call=Call(flow="@remove"), agreed=True)
+    events = list(session(engine, conversation).run(request, NO_CALLER, agree))
+    assert result(events)["status"] == "refused"
+    # the control: a rule of a built-in pack may name one
+    assert result(run(engine, conversation, "@conversation list", number=4))["status"] == "verb"
+
+
 def test_a_waiting_thread_settles_its_request(engine: Engine, conversation: str) -> None:
     """A thread that waits for a person's answer stops, and so does its request, as for `run`."""
     events = run(engine, conversation, "asking")
