@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
 GROUPS = {
+    "constructions": ("delete", "list", "promote", "prune", "show"),
     "conversation": ("delete", "list", "new", "rename", "show", "switch"),
     "thread": ("diff", "merge", "rm", "show"),
     "grammar": ("check", "complete", "match"),

@@ -95,7 +95,7 @@ class Construction:
     def document(self) -> dict[str, object]:
         """Return the construction as JSON."""
         return {
-            "id": self.id,
+            "constructionId": self.id,
             "flow": self.flow,
             "parts": [
                 list(part.texts)
@@ -111,7 +111,7 @@ class Construction:
             },
             "pattern": self.pattern,
             "schema": self.schema,
-            "thread": self.thread,
+            "threadId": self.thread,
             "sentence": self.sentence,
             "learnedMs": self.learned_ms,
         }
@@ -131,11 +131,11 @@ class Construction:
 
         parts = shapes.items(shapes.required(fields, "parts", top), (*top, "parts"))
         return cls(
-            id=text("id"),
+            id=text("constructionId"),
             flow=text("flow"),
             parts=tuple(_read_part(part, (*top, "parts", i)) for i, part in enumerate(parts)),
             schema=text("schema"),
-            thread=text("thread"),
+            thread=text("threadId"),
             sentence=text("sentence"),
             learned_ms=shapes.whole(shapes.required(fields, "learnedMs", top), (*top, "learnedMs")),
         )

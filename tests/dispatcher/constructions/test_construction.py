@@ -147,7 +147,7 @@ def test_any_sentence_is_learned_or_refused(before: str, value: str, after: str)
         assert any(isinstance(part, Phrases) for part in found.parts)
 
 
-@pytest.mark.parametrize("damage", ["parts", "id", "schema", "learnedMs"])
+@pytest.mark.parametrize("damage", ["parts", "constructionId", "schema", "learnedMs"])
 def test_a_construction_of_another_form_is_refused(damage: str) -> None:
     """A missing or wrong key is named."""
     fields = one("play Yes", song="Yes").document()
