@@ -26,6 +26,7 @@ from uncaged_engine.services.registry import KNOWN
 from ..constructions.construction import schema_digest
 from ..constructions.kept import Constructions
 from ..grammar.compiled import FORMAT, CompiledGrammar
+from ..grammar.sentences import SentenceError
 from ..packs.pack import Pack
 from ..packs.registered import PackSet, RegisteredPacks
 from .database import FlowRow, RuleDatabase, RuleRow
@@ -35,6 +36,8 @@ SETTLED_NS = 2_000_000_000
 """Age at which a file's state identifies its content; see the registry's index."""
 _PACK = "pack:"
 _LEARNED = "learned:"
+MOST_RULES = 1000
+"""Rules that are tried for one sentence."""
 _MOST_KEPT = 4096
 _VERSION = f"{__version__} 4 {FORMAT}"
 
@@ -119,9 +122,16 @@ class RuleIndex:
     def find(self, words: Sequence[str]) -> list[IndexedRule]:
         """Return the rules by which a sentence of these words may be read, those of disabled
         flows and packs included.
+
+        Raises:
+            SentenceError: there are too many.
         """
-        database = self._database()
-        found = (self._kept.get(number) or self._load(number) for number in database.find(words))
+        numbers = self._database().find(words)
+        if len(numbers) > MOST_RULES:
+            raise SentenceError(
+                f"the sentence has the words of {len(numbers)} rules; at most {MOST_RULES} are tried, write a shorter one"
+            )
+        found = (self._kept.get(number) or self._load(number) for number in numbers)
         return [rule for rule in found if rule is not None]
 
     def flow(self, name: str) -> tuple[FlowRow, Mapping[str, object]] | None:

@@ -230,6 +230,7 @@ def test_a_strategy_decides_a_collision(
         assert found.calls[0].flow == flow
 
 
+@pytest.mark.slow
 def test_the_last_fifty_collisions_are_kept(engine: Engine, interpreter: Interpreter) -> None:
     """The oldest collision goes when a fifty-first comes."""
     for name in ("alpha", "beta"):
@@ -323,6 +324,21 @@ def test_a_sentence_that_cannot_be_read_is_refused(interpreter: Interpreter, sen
     with pytest.raises(UsageError, match="sentence"):
         interpreter.interpret(sentence)
     assert isinstance(interpreter.interpret("hello"), Miss)
+
+
+@pytest.mark.slow
+def test_a_sentence_that_too_many_rules_may_read_is_refused(
+    engine: Engine, interpreter: Interpreter
+) -> None:
+    """A sentence with the words of more than a thousand rules is an error, and others are read."""
+    patterns = [f"word{number} $(x:wildcard)" for number in range(120)]
+    for number in range(9):
+        changed = [f"{pattern} {number}" for pattern in patterns]
+        add_flow(engine, f"flow-{number}", *changed, schema=parameters(x={}))
+    words = " ".join(f"word{number}" for number in range(120))
+    with pytest.raises(UsageError, match="rules"):
+        interpreter.interpret(f"{words} 0 1 2 3 4 5 6 7 8")
+    assert called(interpreter, "word7 a 3") == [("flow-3", {"x": "a"})]
 
 
 def test_a_marked_flow_is_named_for_consent(engine: Engine, interpreter: Interpreter) -> None:
