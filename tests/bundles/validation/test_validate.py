@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -353,5 +354,8 @@ def test_one_changed_character_is_a_bundle_or_a_bundle_error(position: int, char
         bundle = read_bundle(source)
     except BundleError:
         return
-    assert ast.parse(source)
+    with warnings.catch_warnings():
+        # an invalid escape is only a warning, which our settings would make an error
+        warnings.simplefilter("ignore")
+        assert ast.parse(source)
     assert bundle.source == source
