@@ -95,7 +95,7 @@ def test_a_file_that_says_nothing_is_the_default(store: Store, text: str) -> Non
         ("secrets: {A: b}", "secrets.A: must be a mapping of keys to values, not 'b'"),
         ("agents: [1]", "agents: must be a mapping of keys to values, not [1]"),
         ("secrets: {A: {enviroment: B}}", "secrets.A.enviroment: unknown key"),
-        ("colour: red", "known here: agents, agent, roles"),
+        ("zebra: red", "known here: agents, agent, roles"),
         (
             "limits: {maxRounds: many}",
             "limits.maxRounds: Input should be a valid integer, not 'many'",
