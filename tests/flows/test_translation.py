@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,29 @@ import pytest
 from testbed.modelserver import Seen, Turn, says, serving
 from testbed.steering import finish, settle
 from testbed.translations import reply, shown, use
-from uncaged_bundles.storage.store import Store
+from uncaged_bundles.builders import build_workflow
 from uncaged_dispatcher.calls import Interpretation, Miss, Question
 from uncaged_dispatcher.translation.translate import TranslationContext, Translator
 from uncaged_engine.api import Engine
+from uncaged_engine.effect_kinds import KNOWN
+from uncaged_templates import dispatching, recipes
+from uncaged_templates.reason import workflow
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def shipped(store: Store) -> Iterator[Engine]:
-    """A store with the shipped flows."""
-    yield Engine.open(store.root)
+def shipped(engine: Engine) -> Engine:
+    """A store with the dispatcher's flows, `reason`, and the samples `list-files` and
+    `port-listeners`.
+    """
+    for name, source in dispatching.flows():
+        engine.add(name, source, accept=bool)
+    for flow in recipes.flows():
+        if flow[0] in ("list-files", "port-listeners"):
+            engine.add(flow[0], flow[1], accept=bool)
+    engine.add("reason", build_workflow(workflow, KNOWN), accept=bool)
+    return engine
 
 
 def interpreted(
