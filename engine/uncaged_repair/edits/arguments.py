@@ -32,7 +32,8 @@ def missing_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     if not isinstance(node, ast.Call):
         return
     name = called_name(node)
-    if not any(name == function for function, _ in _too_few(site)):
+    too_few = [missing for function, missing in _too_few(site) if function == name]
+    if not too_few:
         return
     parameters = site.index.parameters(name)
     for place in range(len(node.args) + 1):
@@ -40,8 +41,8 @@ def missing_arguments(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         for rank, text in enumerate(_values(site, node, place, wanted)):
             likely = "missing argument", 1 / (1 + 0.25 * rank)
             yield from _inserted(site, node, place, text, likely=likely)
-    for function, missing in _too_few(site):
-        for argument in missing if function == name else ():
+    for missing in too_few:
+        for argument in missing:
             text = f"{argument}={argument if argument in site.names else None}"
             yield from append_argument(site, node, text, "missing argument", 0.5)
 
@@ -131,6 +132,8 @@ def _inserted(
         yield from append_argument(site, node, text, kind, weight)
         return
     after = node.args[place] if place < len(node.args) else node.keywords[0]
+    if isinstance(after, ast.GeneratorExp) and len(node.args) + len(node.keywords) == 1:
+        return  # its parentheses may be those of the call
     start = site.source.span(after)[0]
     yield site.edit_span(start, start, f"{text}, ", kind, weight, line=node.lineno)
 

@@ -55,7 +55,7 @@ from .numbers import (
     off_by_one,
     offsets,
     parts,
-    shown_constants,
+    shown_numbers,
     slices,
 )
 from .odds import bounded_weight, highest_weight, weight_of
@@ -88,7 +88,7 @@ EXPRESSIONS: Mapping[OfNode, Sequence[str]] = {
     assignments: ("operator", "update for assignment"),
     logic: ("logic", "condition dropped", "negation", "negation removed", "branch swap"),
     constants: ("boolean", "number"),
-    shown_constants: ("number of the error", "string of the error"),
+    shown_numbers: ("number of the error",),
     strings: ("string",),
     shown_strings: ("string of the result",),
     values_for_none: ("value for None", "fitting value for None"),
@@ -174,7 +174,7 @@ def candidates(
             if entry.rated:
                 known.add(entry.place)
                 yield -entry.score, entry.edit
-            else:
+            elif not evidence.keeps_missing_name(entry.edit):
                 heappush(heap, _rated(entry, entry.edit, evidence))
 
 

@@ -19,6 +19,7 @@ from .spans import SourceFile
 WORD = re.compile(r"[^\W\d]\w*")
 NONE_TEST = re.compile(r"\bis (not )?None\b")
 LITERAL = re.compile(r"'([^'\\]+)'|\"([^\"\\]+)\"|-?(\d\d[\d.]*)")
+MISSING_NAME = re.compile(r"\bname '([^\W\d]\w*)' is not defined")
 NEAR_LINES = 4
 ALIKE = 0.7
 KINDS_OF_ERROR = {
@@ -44,6 +45,7 @@ class Evidence:
             likely for kind, _ in facts.errors for likely in KINDS_OF_ERROR.get(kind, ())
         }
         self._words = cache(WORD.findall)
+        self._missing = _missing_names(source, index, facts)
         self._tokens = cache(TOKEN.findall)
         self._are_alike = cache(_are_alike)
         self._distance = cache(_distance)
@@ -72,6 +74,14 @@ class Evidence:
             yield "hides the failure"
         if before:
             yield from _losses(site, edit, [word for word in before if word not in after])
+
+    def keeps_missing_name(self, edit: SourceEdit) -> bool:
+        """Return whether the failing run could not find a name of this file, and *edit* neither
+        removes nor defines it: then it can only hide the failing line.
+        """
+        return bool(self._missing) and self._missing.isdisjoint(
+            (*self._words(edit.before), *self._words(edit.after))
+        )
 
     def _nearness(self, site: EditSite, edit: SourceEdit, added: Sequence[str]) -> str:
         """Return where the least known of the *added* words is used."""
@@ -120,6 +130,18 @@ class Evidence:
             words.append(next(text for text in literal.groups() if text))
         if words and any(word in message for word in words for _, message in self._errors):
             yield "named by the error"
+
+
+def _missing_names(source: SourceFile, index: ModuleIndex, facts: ValueFacts) -> frozenset[str]:
+    """Return the names that the failing run could not find, and that the file uses and does not
+    define.
+    """
+    errors = (message for kind, message in facts.errors if kind == "NameError")
+    names = {name for message in errors for name in MISSING_NAME.findall(message)}
+    if not names:
+        return frozenset()
+    used = set(WORD.findall(source.text(0, len(source.data))))
+    return frozenset((names & used) - index.objects - index.module.stored.keys())
 
 
 def is_known(word: str) -> bool:

@@ -16,6 +16,15 @@ from .facts import MISFIT, UNKNOWN, Types, compatible, number_fit
 from .module_index import has_own_place
 
 BUILTINS = frozenset(dir(builtins))
+FORMER_BUILTINS = {
+    "basestring": "str",
+    "long": "int",
+    "raw_input": "input",
+    "unichr": "chr",
+    "unicode": "str",
+    "xrange": "range",
+}
+"""Names of Python 2, with those that replaced them."""
 
 
 def variables(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
@@ -58,7 +67,12 @@ def unknown_names(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
     ):
         return
     known = [name for name in (*site.names, *site.functions, *sorted(BUILTINS)) if name != node.id]
-    for rank, name in enumerate(difflib.get_close_matches(node.id, known, n=6, cutoff=0.5)):
+    near = (
+        [FORMER_BUILTINS[node.id]]
+        if node.id in FORMER_BUILTINS
+        else difflib.get_close_matches(node.id, known, n=6, cutoff=0.5)
+    )
+    for rank, name in enumerate(near):
         yield site.edit(node, name, "unknown name", 1.0 / (1 + 0.1 * rank))
     for prefix in ("self", "cls"):
         if prefix in site.names:

@@ -11,10 +11,9 @@ from .edit import SourceEdit
 from .edit_site import SYMBOLS, EditSite
 from .facts import SEQUENCES, fit, number_fit
 from .operators import is_neutral, plain_number
-from .texts import is_bare, quoted
+from .texts import is_bare
 
 SHOWN_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
-SHOWN_STRING = re.compile(r"'([^'\\\n]{1,40})'")
 MAX_SHOWN = 8
 Number = TypeVar("Number", int, float)
 
@@ -32,20 +31,13 @@ def constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
         yield from _floats(site, node, value)
 
 
-def shown_constants(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
-    """Yield constants of the same kind that the messages of the failing tests show."""
-    if not isinstance(node, ast.Constant) or is_bare(site, node):
+def shown_numbers(site: EditSite, node: ast.AST) -> Iterator[SourceEdit]:
+    """Yield the whole numbers that the messages of the failing tests show."""
+    if not isinstance(node, ast.Constant) or type(node.value) is not int or is_bare(site, node):
         return
-    value = node.value
-    if type(value) is int:
-        for rank, text in enumerate(_of_errors(site, SHOWN_NUMBER)):
-            if text != str(value):
-                yield site.edit(node, text, "number of the error", 1 / (1 + 0.3 * rank))
-    elif isinstance(value, str):
-        for rank, text in enumerate(_of_errors(site, SHOWN_STRING)):
-            if text != value:
-                literal = quoted(site, node, text)
-                yield site.edit(node, literal, "string of the error", 1 / (1 + 0.3 * rank))
+    for rank, text in enumerate(_of_errors(site)):
+        if text != str(node.value):
+            yield site.edit(node, text, "number of the error", 1 / (1 + 0.3 * rank))
 
 
 def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[SourceEdit]:
@@ -58,9 +50,9 @@ def _integers(site: EditSite, node: ast.Constant, value: int) -> Iterator[Source
             yield site.edit(node, str(other), "number", likely)
 
 
-def _of_errors(site: EditSite, pattern: re.Pattern[str]) -> list[str]:
-    """Return the literals that the messages of the failing tests show, in their order."""
-    found = [text for _, message in site.facts.errors for text in pattern.findall(message)]
+def _of_errors(site: EditSite) -> list[str]:
+    """Return the numbers that the messages of the failing tests show, in their order."""
+    found = [text for _, message in site.facts.errors for text in SHOWN_NUMBER.findall(message)]
     return list(dict.fromkeys(found))[:MAX_SHOWN]
 
 

@@ -89,7 +89,7 @@ WITHOUT_FIGURES: Mapping[str, float] = {
     **{"missing argument": 0.1, "default added": 0.1, "name for attribute": 0.1},
     **{"argument of other calls": 0.02, "string of the result": 0.02, "sign reversed": 0.02},
     "fitting value for None": 0.02,
-    **{"string of the error": 0.02, "await": 0.02, "order reversed": 0.02, "index swap": 0.01},
+    **{"await": 0.02, "order reversed": 0.02, "index swap": 0.01},
 }
 """Odds of kinds that need an error of a failing run, or that are too rare to be counted."""
 TRAITS: Mapping[str, float] = {

@@ -72,7 +72,7 @@ def project_of(task: Task) -> Project:
 
 class Harness:
     """Test harness. Its ``with`` block owns the copies and processes, which are removed
-    afterwards. fill_bytecode: these runs collect the libraries' bytecode, unless an answer before
+    afterwards. fill_bytecode: these runs collect the modules' bytecode, unless an answer before
     did.
     """
 

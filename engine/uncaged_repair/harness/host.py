@@ -28,10 +28,10 @@ LOAD = """
 import importlib.util as u, json, sys
 s = u.spec_from_file_location("_uncaged_repair", sys.argv[1] + "/__init__.py", submodule_search_locations=[sys.argv[1]])
 m = u.module_from_spec(s); sys.modules[s.name] = m; s.loader.exec_module(m)
+from _uncaged_repair.boot import main
 from _uncaged_repair.bytecode import install
 install(json.loads(sys.argv[2]))
 sys.argv[1:] = []
-from _uncaged_repair.boot import main
 main()
 """
 START_S = 60.0
@@ -201,7 +201,9 @@ class Host:
         return {
             "path": str(path),
             "fill": path == working_copy.bytecode,
-            "libraries": [str(place) for place in (SERVER, *self.config.read)],
+            "repository": str(working_copy.repository),
+            # not the server itself: tests may have written the directory
+            "libraries": [str(place) for place in self.config.read],
             "excluded": [str(working_copy.repository.parent)],
         }
 

@@ -1,7 +1,9 @@
-"""Bytecode of the libraries, from the planner's test runs for those of the coder and the reviewer.
+"""Bytecode of the libraries and of the unchanged repository, from the planner's test runs for those
+of the coder and the reviewer.
 
 Code of the repository may have written it: it is read in the sandbox alone, in the same thread, and
-no run of a candidate can write it.
+no run of a candidate can write it. An approving reviewer and a stuck coder remove it; after any
+other end it stays, at most `MAX_BYTES`, until the thread is pruned.
 """
 
 from __future__ import annotations

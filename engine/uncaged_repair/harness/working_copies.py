@@ -32,7 +32,7 @@ LARGE_BYTES = 256 << 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingCopy:
     """Copy with a home and a temporary directory of its own. pristine: the same files, read-only
-    and shared by all copies. bytecode: directory that tests fill with the libraries' bytecode.
+    and shared by all copies. bytecode: directory that tests fill with the modules' bytecode.
     """
 
     repository: Path

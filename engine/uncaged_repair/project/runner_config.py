@@ -20,8 +20,8 @@ class RunnerConfig:
 
     inside: the working directory, relative to the top. origins: directories that installations may
     name instead of the copy. read: further paths that the tests may read. environment: the
-    caller's; variables: what the interpreter needs besides. bytecode: a directory with that of the
-    libraries.
+    caller's; variables: what the interpreter needs besides. bytecode: a directory with that
+    of modules.
     """
 
     interpreter: ProjectInterpreter

@@ -1,7 +1,8 @@
 """First process in the sandbox: it answers commands, one at a time, and runs no code of the
 repository itself.
 
-Rule 1: it never imports the repository. A warm child has collected all tests and forks for each
+Rule 1: it never imports the repository; of what its tests may have written, only bytecode of
+libraries (`bytecode`) can run here. A warm child has collected all tests and forks for each
 run; a cold run is a child of its own that imports everything anew.
 Rule 2: a changed file is written before a run and restored after it.
 Rule 3: every run ends with one message that has "end", even if the child is lost.

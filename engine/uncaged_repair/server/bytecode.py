@@ -1,7 +1,8 @@
-"""Bytecode of library modules that have none beside their source, in a directory of its own.
+"""Bytecode of modules that have none beside their source, in a directory of its own: of libraries,
+and of the repository's own.
 
-An entry is found by a digest of path and source text, so it is never that of an older text. The
-repository's own modules have no entries.
+An entry is found by a digest of path and source text, so it is never that of an older text, or of a
+text that a candidate has changed.
 """
 
 from __future__ import annotations
@@ -29,32 +30,41 @@ _installed: list[BytecodeDirectory] = []
 
 
 class BytecodeDirectory:
-    """Directory of bytecode. fill: new entries are added. libraries, excluded: the directories
-    whose modules have entries, and those inside of them whose modules have none.
+    """Directory of bytecode. fill: new entries are added. repository: this copy of it; all copies
+    share its entries. libraries, excluded: the directories whose modules have entries, and those
+    inside of them whose modules have none.
     """
 
-    def __init__(self, path: str, *, fill: bool, libraries: list[str], excluded: list[str]) -> None:
+    def __init__(
+        self, path: str, *, fill: bool, repository: str, libraries: list[str], excluded: list[str]
+    ) -> None:
         self._path, self._fill = path, fill
+        self._repository = repository.rstrip(os.sep) + os.sep
         self._libraries = tuple(place.rstrip(os.sep) + os.sep for place in libraries)
         self._excluded = tuple(place.rstrip(os.sep) + os.sep for place in excluded)
 
     def covers(self, path: str) -> bool:
-        """Return whether *path*, a file or a directory, is one of a library."""
+        """Return whether *path*, a file or a directory, is one of a library or the repository."""
         inside = os.path.abspath(path) + os.sep  # noqa: PTH100 - for each import
+        if inside.startswith(self._repository):
+            return True
         return inside.startswith(self._libraries) and not inside.startswith(self._excluded)
 
     def code(self, kind: str, path: str, source: bytes, make: Callable[[], CodeType]) -> CodeType:
         """Return the code of the module *path* with this *source*: the entry, else what *make*
         returns. kind: how the code is made of the source.
         """
-        about = (kind, sys.implementation.cache_tag, MAGIC_NUMBER, sys.flags.optimize, path)
+        place = path
+        if path.startswith(self._repository):
+            place = path[len(self._repository) :]
+        about = (kind, sys.implementation.cache_tag, MAGIC_NUMBER, sys.flags.optimize, place)
         digest = hashlib.blake2b(repr(about).encode() + source, digest_size=16).hexdigest()
         entry = f"{self._path}/{digest}"
         try:
             with open(entry, "rb") as file:  # noqa: PTH123 - for each import
                 found = marshal.loads(file.read())  # noqa: S302 - in the sandbox alone
             if isinstance(found, CodeType):
-                return found
+                return _located(found, path)
         except (OSError, EOFError, ValueError, TypeError):
             pass
         made = make()
@@ -72,21 +82,32 @@ class BytecodeDirectory:
             return
 
 
-class LibraryLoader(machinery.SourceFileLoader):
-    """Loader of a library's module. Python compiles it only if there is no bytecode beside it."""
+class BytecodeLoader(machinery.SourceFileLoader):
+    """Loader of a covered module. Python compiles it only if there is no bytecode beside it."""
 
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override, unused-ignore]
+    def source_to_code(self, data: Any, path: Any, *more: Any, **named: Any) -> CodeType:  # type: ignore[override, unused-ignore]
+        # more, named: a level of optimization, and in newer versions of Python the module's name
         def compiled() -> Any:
-            return super(LibraryLoader, self).source_to_code(data, path)
+            return super(BytecodeLoader, self).source_to_code(data, path, *more, **named)
 
-        if not _installed or not isinstance(data, bytes) or _optimize != -1:
+        if not _installed or not isinstance(data, bytes) or named.get("_optimize", -1) != -1:
             return compiled()  # type: ignore[no-any-return]
         return _installed[0].code("module", str(path), data, compiled)
 
 
+def _located(code: CodeType, path: str) -> CodeType:
+    """Return *code* as that of the file *path*, which may have been in another copy."""
+    if code.co_filename == path:
+        return code
+    inner = [
+        _located(part, path) if isinstance(part, CodeType) else part for part in code.co_consts
+    ]
+    return code.replace(co_filename=path, co_consts=tuple(inner))
+
+
 def install(settings: Message | None) -> None:
-    """Use the directory of *settings* (path, fill, libraries, excluded) in this process and its
-    forks; None: use none.
+    """Use the directory of *settings* (path, fill, repository, libraries, excluded) in this process
+    and its forks; None: use none.
     """
     if settings is None:
         return
@@ -94,27 +115,28 @@ def install(settings: Message | None) -> None:
     directory = BytecodeDirectory(
         settings["path"],
         fill=settings["fill"],
+        repository=settings["repository"],
         libraries=libraries,
         excluded=settings["excluded"],
     )
     _installed[:] = [directory]
     find = machinery.FileFinder.path_hook(
         (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
-        (LibraryLoader, machinery.SOURCE_SUFFIXES),
+        (BytecodeLoader, machinery.SOURCE_SUFFIXES),
         (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
     )
 
-    def find_in_library(path: str) -> Any:
+    def find_covered(path: str) -> Any:
         if not directory.covers(path):
-            raise ImportError("no directory of a library", path=path)
+            raise ImportError("its modules have no entries", path=path)
         return find(path)
 
-    sys.path_hooks.insert(0, find_in_library)
+    sys.path_hooks.insert(0, find_covered)
     sys.path_importer_cache.clear()
 
 
 def keep_rewritten_modules() -> None:
-    """Let pytest take library modules with rewritten assertions from the directory, too."""
+    """Let pytest take modules with rewritten assertions from the directory, too."""
     from _pytest import __version__
     from _pytest.assertion import rewrite
 

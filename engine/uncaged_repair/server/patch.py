@@ -127,12 +127,19 @@ def _swaps(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType, bool]
 def _body(code: CodeType) -> tuple[Any, ...]:
     """Return what *code* does, without line numbers and the code objects inside it."""
     constants = tuple(
-        "code" if isinstance(value, CodeType) else (type(value).__name__, repr(value))
+        "code" if isinstance(value, CodeType) else (type(value).__name__, _text(value))
         for value in code.co_consts
     )
     names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
     return (code.co_code, constants, names, counts, getattr(code, "co_exceptiontable", b""))
+
+
+def _text(constant: object) -> str:
+    """Return the text of a constant. The order of a set may be another in code that was stored."""
+    if isinstance(constant, frozenset):
+        return repr(sorted(map(repr, constant)))
+    return repr(constant)
 
 
 def _inner(code: CodeType) -> list[CodeType]:

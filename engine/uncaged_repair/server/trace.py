@@ -22,6 +22,10 @@ CALLS_WITHOUT_NEWS = 500
 """After so many calls of a function without a new line of its file, a passing test's calls of it
 are no longer traced.
 """
+SETTLED_CALLS = 10_000
+"""After so many calls of such functions, and none of another function of the repository, nothing
+of a passing test is traced any more: tracing costs each call of a library, too.
+"""
 
 
 class SourcePaths:
@@ -56,10 +60,12 @@ class LineTracer:
         self._seen: dict[str, set[int]] = {}
         self._calls: dict[int, list[Any]] = {}
         self._settled: set[int] = set()
+        self._settled_calls = 0
         self._monitoring: Any = getattr(sys, "monitoring", None) if not types else None
 
     def start(self) -> None:
         self._seen, self._calls, self._settled = {}, {}, set()
+        self._settled_calls = 0
         if self._types is not None:
             self._types = TypeTracer()
         if self._monitoring is not None:
@@ -98,12 +104,18 @@ class LineTracer:
 
     def _call(self, frame: FrameType, event: str, argument: object) -> Any:  # noqa: ARG002 - the shape of a trace function
         code = frame.f_code
-        if code.co_filename in self._unwanted or id(code) in self._settled:  # most calls
+        if code.co_filename in self._unwanted:  # most calls
+            return None
+        if id(code) in self._settled:
+            self._settled_calls += 1
+            if self._settled_calls == SETTLED_CALLS:
+                self.stop()
             return None
         path = self._wanted(code)
         if path is None:
             self._unwanted.add(code.co_filename)
             return None
+        self._settled_calls = 0
         seen = self._seen.setdefault(path, set())
         if self._only is not None:
             self._count(code, len(seen))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from uncaged_repair.edits.candidates import candidates
 from uncaged_repair.edits.edit import SourceEdit
 from uncaged_repair.edits.facts import ValueFacts
@@ -182,11 +184,14 @@ def test_the_error_of_the_failing_test_raises_the_edits_that_fit_it() -> None:
     assert fitting["return a[b + 2]"].weight > plain.weight
 
 
-def test_literals_of_the_failing_test_are_tried() -> None:
-    """A text and a number that the assertion shows are candidates for literals of the line."""
+def test_numbers_of_the_failing_test_are_tried() -> None:
+    """A number that the assertion shows is a candidate for a number of the line; its texts are no
+    candidates for texts.
+    """
     shown = ValueFacts(errors=(("AssertionError", "assert 'metres' == 'feet' and 4711 == 12"),))
     found = edits("def f(a):\n    return a, 'yards', 5\n", 2, shown)
-    assert {"return a, 'metres', 5", "return a, 'yards', 4711"} <= found.keys()
+    assert "return a, 'yards', 4711" in found
+    assert "return a, 'metres', 5" not in found
 
 
 def test_a_name_that_is_used_nearby_is_before_one_from_far_away() -> None:
@@ -195,3 +200,21 @@ def test_a_name_that_is_used_nearby_is_before_one_from_far_away() -> None:
     found = edits(text, 13)
     assert "used nearby" in found["return near"].traits
     assert rank(found, "return near") < rank(found, "return spare")
+
+
+def test_a_missing_name_is_removed_or_defined() -> None:
+    """An edit that keeps the name that the failing run could not find would only hide its line."""
+    text = "def f(a):\n    if a in (1, 2):\n        return long(a)\n    return a\n"
+    missing = ValueFacts(errors=(("NameError", "name 'long' is not defined"),))
+    assert "not in" in after(edits(text, 2))
+    assert "not in" not in after(edits(text, 2, missing))
+    found = edits(text, 3, missing)
+    assert next(iter(found)).startswith("return int(a)"), "the name that replaced it is first"
+    assert all("long" in edit.before + edit.after for edit in found.values())
+    defined = "long = int\n" + text
+    assert "not in" in after(edits(defined, 3, missing))
+
+
+def after(found: Mapping[str, SourceEdit]) -> set[str]:
+    """The texts that edits put in place of others."""
+    return {edit.after for edit in found.values()}

@@ -44,7 +44,7 @@ def test_the_weight_of_an_edit_is_within_the_bound_of_its_kind() -> None:
         assert usual <= best <= highest_weight((kind,))
 
 
-@pytest.mark.parametrize("errors", [(), (("NameError", "name 'totl' is not defined"),)])
+@pytest.mark.parametrize("errors", [(), (("UnboundLocalError", "no value for 'totl' yet"),)])
 def test_candidates_made_on_demand_come_in_the_order_of_their_scores(
     errors: tuple[tuple[str, str], ...],
 ) -> None:

@@ -1,4 +1,4 @@
-"""Bytecode of libraries, from one answer of the repair for the next ones."""
+"""Bytecode of modules, from one answer of the repair for the next ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import site
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -38,6 +39,14 @@ own = sum(name.endswith("mine.py") for name in counter.COMPILED)
 def test_counts(helpers, own):
     import later
     assert not any(name.endswith("later.py") for name in counter.COMPILED)
+"""
+OWN_FILE = """\
+import os, mine
+def test_value_and_place():
+    assert mine.value == 3
+    place = os.path.dirname(os.path.abspath(__file__))
+    for code in (test_value_and_place.__code__, mine.get.__code__):
+        assert os.path.dirname(code.co_filename) == place
 """
 WRITES = """\
 import pathlib, sys
@@ -113,7 +122,7 @@ def outcome_of(harness: Harness, *, warm: bool) -> tuple[str, str]:
 @pytest.fixture
 def made(make_repository: Make) -> Repository:
     files = {
-        "mine.py": "value = 3\n",
+        "mine.py": "value = 3\ndef get():\n    return value\n",
         "test_counts.py": TESTS,
         "pytest.ini": "[pytest]\n# pytest-plugged\n",
     }
@@ -123,9 +132,9 @@ def made(make_repository: Make) -> Repository:
 
 
 @pytest.mark.slow
-def test_later_answers_compile_no_library_module_again(made: Repository) -> None:
-    """Modules of libraries are compiled and rewritten once for all answers, those that a test
-    imports included; the repository's own are compiled in each process.
+def test_later_answers_compile_no_unchanged_module_again(made: Repository) -> None:
+    """Modules of libraries and of the repository are compiled and rewritten once for all answers
+    and all copies, those that a test imports included.
     """
     with opened(made, fill=True) as first:
         name, outcome = outcome_of(first, warm=True)
@@ -135,7 +144,7 @@ def test_later_answers_compile_no_library_module_again(made: Repository) -> None
     with opened(made, fill=True) as second:
         assert second.host.working_copy.bytecode is None
         name, outcome = outcome_of(second, warm=True)
-        assert name == "test_counts.py::test_counts[1-0]"
+        assert name == "test_counts.py::test_counts[0-0]"
         assert outcome == "passed"
         request = RunRequest(tests=[name], cpu_s=5, wall_s=20, total_s=60, warm=False)
         assert second.host.run(request).outcomes == {name: "passed"}
@@ -154,7 +163,30 @@ def test_a_changed_library_is_compiled_again(made: Repository) -> None:
     (library / "helper.py").write_text("value = 4\n")
     os.utime(library / "helper.py", ns=(before.st_atime_ns, before.st_mtime_ns))
     with opened(made, fill=False) as second:
-        assert outcome_of(second, warm=True)[0] == "test_counts.py::test_counts[1-1]"
+        assert outcome_of(second, warm=True)[0] == "test_counts.py::test_counts[0-1]"
+
+
+@pytest.mark.slow
+def test_a_changed_file_of_the_repository_is_compiled_again(made: Repository) -> None:
+    """A candidate's file and a changed test run as they are now, not as the first answer compiled
+    them, and name the copy that they lie in.
+    """
+    (made.top / "test_counts.py").write_text(OWN_FILE)
+    with opened(made, fill=True) as first:
+        assert outcome_of(first, warm=False)[1] == "passed"
+        first.keep_bytecode()
+    with opened(made, fill=False) as second:
+        [name] = second.collect().tests
+        request = RunRequest(tests=[name], cpu_s=5, wall_s=20, total_s=60, warm=False)
+        candidate = replace(
+            request, files={"mine.py": b"value = 4\ndef get():\n    return value\n"}
+        )
+        hosts = second.all_hosts()
+        assert [host.run(request).outcomes[name] for host in hosts] == ["passed"] * len(hosts)
+        assert {host.run(candidate).outcomes[name] for host in hosts} == {"failed"}
+    (made.top / "test_counts.py").write_text(OWN_FILE.replace("3", "5"))
+    with opened(made, fill=False) as third:
+        assert outcome_of(third, warm=True)[1] == "failed"
 
 
 @pytest.mark.slow

@@ -208,7 +208,7 @@ def test_the_limit_on_processor_time_ends_the_comparison(open_host: Open) -> Non
     test = "import m\ndef test_f(): assert [m.f(n) for n in range(20)] == list(range(20))\n"
     host = open_host({"m.py": source, "test_m.py": test})
     edits = [source.replace("return n", text) for text in ("return n + 0", "return n * 1")]
-    report = compare(host, edits, cpu_s=1.5)
+    report = compare(host, edits, cpu_s=0.8)
     assert report.outcomes == {"test_m.py::test_f": "passed"}
     assert len(report.compared) <= 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from uncaged_repair.server.trace import CALLS_WITHOUT_NEWS, LineTracer
+from uncaged_repair.server.trace import CALLS_WITHOUT_NEWS, SETTLED_CALLS, LineTracer
 
 TEXT = """\
 class Node:
@@ -128,3 +128,30 @@ def test_a_passing_test_that_repeats_its_calls_is_traced_only_at_first(tmp_path:
     assert traced[True] == everything
     # the call after the new line is the one that notices it
     assert traced[False] == CALLS_WITHOUT_NEWS // 2 + 1 + CALLS_WITHOUT_NEWS
+
+
+@pytest.mark.parametrize("only", [{"walking.py": [2, 3]}, None])
+def test_a_long_passing_test_is_not_traced_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: dict[str, list[int]] | None
+) -> None:
+    """The trace function is removed once all functions that are called have settled, as it costs
+    the calls of libraries, too; a call of another function before that keeps it.
+    """
+    path = tmp_path / "walking.py"
+    path.write_text("def walk():\n    return 1\n\ndef other():\n    return 2\n")
+    module = load(path)
+    before = sys.gettrace()
+    monkeypatch.delattr(sys, "monitoring", raising=False)
+    lines = LineTracer({str(path): "walking.py"}, False, only)
+    lines.start()
+    for _ in range(CALLS_WITHOUT_NEWS + SETTLED_CALLS - 1):
+        module.walk()
+    module.other()
+    for _ in range(SETTLED_CALLS - 1):
+        module.walk()
+    traced = sys.gettrace() is not None
+    module.walk()
+    traced_on = sys.gettrace() is not None
+    lines.stop()
+    sys.settrace(before)
+    assert (traced, traced_on) == (True, only is None)
