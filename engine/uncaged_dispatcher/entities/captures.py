@@ -27,6 +27,7 @@ _QUOTES = {
     "\N{LEFT CORNER BRACKET}": "\N{RIGHT CORNER BRACKET}",
     "\N{LEFT WHITE CORNER BRACKET}": "\N{RIGHT WHITE CORNER BRACKET}",
 }
+_ANY_QUOTE = frozenset((*_QUOTES, *_QUOTES.values()))
 _ENDS_SENTENCE = frozenset(".,;:!?\u2026\u3001\u3002\uff0c\uff01\uff1f\u061f\u060c\u0964")
 
 
@@ -61,10 +62,9 @@ def _without_quotes(text: str, trimmed: str) -> str:
     """Return a text without the quotes around it; without a quote that has no other half."""
     while len(text) > 2 and text[-1] == _QUOTES.get(text[0]):
         text = text[1:-1]
-    quotes = [*_QUOTES, *_QUOTES.values()]
-    if text[0] in quotes and text.count(text[0]) == 1:
+    if text[0] in _ANY_QUOTE and text.count(text[0]) == 1:
         return trimmed
-    if text[-1] in quotes and text.count(text[-1]) == 1:
+    if text[-1] in _ANY_QUOTE and text.count(text[-1]) == 1:
         return trimmed
     return text
 

@@ -21,12 +21,14 @@ _SECONDS = {
 _PART = re.compile(
     r"(?P<number>\d{1,15}(?:[.,]\d{1,9})?|[a-z][a-z -]*?)\s*(?P<unit>[a-z]+)", re.IGNORECASE
 )
+_MOST_CHARACTERS = 200
+"""Longest text of a size or a duration."""
 _ARTICLES = {"a": 1, "an": 1, "half a": 0.5, "half an": 0.5}
 
 
 def size(text: str) -> object:
     """Return the bytes of `5 GB`, `1.5 megabytes` or `64 KiB`."""
-    found = _PART.fullmatch(text.strip())
+    found = _PART.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
         return UNDEFINED
     number, factor = _number(found["number"]), _bytes(found["unit"].lower())
@@ -35,6 +37,8 @@ def size(text: str) -> object:
 
 def duration(text: str) -> object:
     """Return the seconds of `90 minutes`, `two hours` or `1 hour and 30 minutes`."""
+    if len(text) > _MOST_CHARACTERS:
+        return UNDEFINED
     total = 0.0
     parts = re.split(r"\s*(?:,|\band\b)\s*", text.strip())
     for part in parts:

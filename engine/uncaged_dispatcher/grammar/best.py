@@ -89,7 +89,7 @@ def best_reading(
             found.append((has_free_text, cost, len(found), way))
     for *_, way in sorted(found):
         name = grammar.entries[way.step].name
-        reading = build_reading(places.sentence, chart.events(way), name)
+        reading = build_reading(places.sentence, chart.events(way), name, places.work)
         if reading is not None:
             return reading
     if not found:

@@ -95,11 +95,15 @@ class CompiledGrammar:
 
 def compile_rules(linked: syntax.LinkedRules) -> CompiledGrammar:
     """Return the compiled form of linked rules."""
-    compiler = _Compiler(linked)
-    rules = compiler.rules()
+    rules, names = compile_patterns(linked)
     required = required_words(rules, linked.start)
-    names = compiler.entry_names()
     return CompiledGrammar(rules, linked.start, tuple(map(StartEntry, names, required)))
+
+
+def compile_patterns(linked: syntax.LinkedRules) -> tuple[Rules, tuple[str, ...]]:
+    """Return the patterns of linked rules, and the name of each alternative of the start."""
+    compiler = _Compiler(linked)
+    return compiler.rules(), tuple(compiler.entry_names())
 
 
 class _Compiler:

@@ -109,10 +109,11 @@ def complete_prefix(
     """Return the continuations of a text.
 
     Raises:
-        SentenceError: the text cannot be read.
+        SentenceError: the text cannot be read, or the search took too many steps.
     """
     sentence = Sentence(prefix)
-    found = find_continuations(grammar, Occurrences(sentence, whole_words=True), direction)
+    places = Occurrences(sentence, whole_words=True)
+    found = find_continuations(grammar, places, direction)
     place, offered = _farthest(found, sentence)
     words = [item for item in offered if item.word is not None]
     after = sum(item.after_text for item in words)
@@ -122,7 +123,7 @@ def complete_prefix(
         if item.hole is not None
     }
     properties = tuple(
-        CompletionProperty(*unfilled(sentence, hole), SEPARATORS[spacing])
+        CompletionProperty(*unfilled(places, hole), SEPARATORS[spacing])
         for hole, spacing in holes.values()
     )
     return Completion(

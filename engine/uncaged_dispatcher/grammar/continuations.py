@@ -7,12 +7,13 @@ direction the last part is offered again, unless a separator behind it has compl
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from uncaged_bundles.records import dataclass, replace
 
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar
 from uncaged_dispatcher.grammar.holes import Hole
-from uncaged_dispatcher.grammar.occurrences import Occurrences
+from uncaged_dispatcher.grammar.occurrences import ALTERNATIVE_STEPS, Occurrences
 from uncaged_dispatcher.grammar.patterns import NumberSlot, Phrase, Reference, TextSlot
 from uncaged_dispatcher.grammar.readings import Closed, Enter, Leave, Opened, Took
 from uncaged_dispatcher.grammar.sentences import SEPARATOR
@@ -25,6 +26,9 @@ from uncaged_dispatcher.grammar.states import (
     Trail,
 )
 from uncaged_dispatcher.grammar.syntax import Spacing
+
+VISIT_STEPS: Final = 2
+"""Work of a state, in steps."""
 
 
 class Direction(StrEnum):
@@ -107,7 +111,7 @@ class _Walk:
             if key in self.visited:
                 continue
             self.visited.add(key)
-            self.places.work()
+            self.places.work(VISIT_STEPS)
             height = len(self.stack)
             self.visit(state, trail, back)
             self.stack[height:] = reversed(self.stack[height:])
@@ -138,6 +142,7 @@ class _Walk:
         lead = activation.spacing_at(state.position)
         match activation.pattern.steps[state.step].part:
             case Reference(rule=rule):
+                self.places.work(ALTERNATIVE_STEPS * len(self.grammar.rules[rule]))
                 for pattern in self.grammar.rules[rule]:
                     inner = self.activations.enter(pattern, state, lead)
                     enter = Enter(pattern, state.step, inner.optional)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from uncaged_bundles.records import dataclass
 
+from uncaged_dispatcher.grammar.occurrences import Occurrences
 from uncaged_dispatcher.grammar.readings import build_partial
-from uncaged_dispatcher.grammar.sentences import Sentence
 from uncaged_dispatcher.grammar.states import Activation, Trail, events_of
 from uncaged_dispatcher.grammar.syntax import (
     ArrayValue,
@@ -29,7 +29,7 @@ class Hole:
     trail: Trail
 
 
-def unfilled(sentence: Sentence, hole: Hole) -> tuple[object, tuple[str, ...]]:
+def unfilled(places: Occurrences, hole: Hole) -> tuple[object, tuple[str, ...]]:
     """Return the value of a sentence so far, and the paths of the hole in it."""
     paths = [""]
     activation: Activation | None = hole.activation
@@ -41,7 +41,9 @@ def unfilled(sentence: Sentence, hole: Hole) -> tuple[object, tuple[str, ...]]:
         paths = [] if value is None else list(_paths(value, variable, step, paths))
         step = activation.resume
         activation = activation.around
-    return build_partial(sentence, events_of(hole.trail)), tuple(paths)
+    events = events_of(hole.trail)
+    places.work(len(events))
+    return build_partial(places.sentence, events, places.work), tuple(paths)
 
 
 def _paths(value: Expression, variable: str, step: int, inner: list[str]) -> Iterator[str]:

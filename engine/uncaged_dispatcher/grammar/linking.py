@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from uncaged_bundles.records import replace
 
 from uncaged_dispatcher.grammar.scopes import Definition
 from uncaged_dispatcher.grammar.syntax import (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NoReturn
+
+from uncaged_bundles.records import replace
 
 from uncaged_dispatcher.grammar.checks import errors_of, reachable, unused, warnings_of
 from uncaged_dispatcher.grammar.cycles import loops, without_value

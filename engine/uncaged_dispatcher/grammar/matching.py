@@ -18,7 +18,7 @@ from uncaged_dispatcher.grammar.choices import (
     Repeats,
 )
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar
-from uncaged_dispatcher.grammar.occurrences import Occurrences
+from uncaged_dispatcher.grammar.occurrences import ALTERNATIVE_STEPS, Occurrences
 from uncaged_dispatcher.grammar.patterns import (
     NumberSlot,
     Phrase,
@@ -178,7 +178,7 @@ class _Search:
         name = self.grammar.entries[root.resume].name
         events = events_of(trail)
         self.places.work(len(events))
-        reading = build_reading(self.sentence, events, name)
+        reading = build_reading(self.sentence, events, name, self.places.work)
         if reading is not None:
             self.found.append(reading)
             if self.decided:
@@ -206,6 +206,7 @@ class _Search:
                     opened = (before, Opened(part, state.step, start))
                     yield state.next((start, part)), opened, _Kind.TEXT
             case Reference(rule=rule):
+                self.places.work(ALTERNATIVE_STEPS * len(self.grammar.rules[rule]))
                 for inner in self.grammar.rules[rule]:
                     activation = self.activations.enter(inner, state, lead)
                     enter = (trail, Enter(inner, state.step, activation.optional))

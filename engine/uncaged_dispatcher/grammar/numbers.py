@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
 from typing import TypeGuard
 
 MAX_WHOLE = 2**53
@@ -47,6 +46,8 @@ def number_text(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     if 1e-6 <= abs(value) < 1e21:
+        from decimal import Decimal  # 1 ms of each sentence's start
+
         return f"{Decimal(repr(value)):f}".removesuffix(".0")
     mantissa, _, exponent = repr(value).partition("e")
     return f"{mantissa.removesuffix('.0')}e{int(exponent):+d}"
@@ -56,5 +57,7 @@ def fixed_text(value: float, digits: int) -> str:
     """Return a number as text with *digits* places after the point, halves rounded up."""
     if not math.isfinite(value) or abs(value) >= 1e21:
         return number_text(value)
+    from decimal import ROUND_HALF_UP, Decimal
+
     rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
     return f"{rounded:f}"

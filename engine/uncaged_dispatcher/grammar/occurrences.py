@@ -16,6 +16,12 @@ EntityReaders = Mapping[str, Callable[[str], object]]
 NO_ENTITIES: Final[EntityReaders] = {}
 ENTITY_STEPS: Final = 20
 """Work of reading an entity, in steps."""
+ENTITY_CHARACTERS: Final = 10
+"""Characters of an entity's text that its reader reads in a step."""
+TEXT_END_STEPS: Final = 2
+"""Work of one place where a text capture can end."""
+ALTERNATIVE_STEPS: Final = 2
+"""Work of entering one alternative of a rule in a search for all ways."""
 MAX_STEPS: Final = 150_000
 """Most steps of a search, less than a second of CPU."""
 
@@ -148,7 +154,7 @@ class Occurrences:
             self.places[key] = self.all_places(part, lead, spacing)
         starts, ends = self.places[key]
         first = bisect_right(starts, self.sentence.solid[opened])
-        self.work(len(starts) - first)
+        self.work(TEXT_END_STEPS * (len(starts) - first))
         return zip(starts[first:], ends[first:], strict=True)
 
     def all_places(
@@ -215,7 +221,7 @@ class Occurrences:
         text = sentence.text[sentence.solid[opened] : sentence.trimmed[end]]
         key = (slot.entity, text)
         if key not in self.values:
-            self.work(ENTITY_STEPS)
+            self.work(ENTITY_STEPS + len(text) // ENTITY_CHARACTERS)
             self.values[key] = reader(text)
         value = self.values[key]
         return None if value is UNDEFINED else Closed(end, value)

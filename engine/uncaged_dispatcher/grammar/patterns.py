@@ -93,6 +93,14 @@ class Pattern:
             self._value, self._encoded = read_expression(self._encoded), None
         return self._value
 
+    def with_steps(self, steps: tuple[Step, ...]) -> Pattern:
+        """Return the pattern with other steps; the variables in them stay."""
+        pattern = Pattern.__new__(Pattern)
+        pattern.spacing, pattern.steps = self.spacing, steps
+        pattern.used, pattern.used_part = self.used, self.used_part
+        pattern._value, pattern._encoded = self._value, self._encoded
+        return pattern
+
     def document(self) -> Json:
         """Return the pattern as JSON."""
         steps = [[_TAGS[type(part)], *_fields(part), repeat.value] for part, repeat in self.steps]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from uncaged_bundles.errors import UsageError
+from uncaged_bundles.records import dataclass
 
 from uncaged_dispatcher.grammar.syntax import SourceText
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple, TypeVar
 
@@ -182,9 +182,10 @@ class _Frame:
 class _Builder:
     """Evaluation of events, innermost pattern first. A value that is not used is not computed."""
 
-    def __init__(self, sentence: Sentence, rule: str) -> None:
+    def __init__(self, sentence: Sentence, rule: str, work: Callable[[int], None]) -> None:
         self.sentence = sentence
         self.rule = rule
+        self.work = work
         self.frames: list[_Frame] = []
         self.entities: list[Entity] = []
         self.result = _Value(UNDEFINED)
@@ -216,7 +217,7 @@ class _Builder:
     def leave(self) -> None:
         """Compute the value of the innermost pattern, and put it into the one around it."""
         frame = self.frames.pop()
-        value = _computed(frame) if frame.needed else _Value(UNDEFINED)
+        value = _computed(frame, self.work) if frame.needed else _Value(UNDEFINED)
         if not self.frames:
             self.result = value
             return
@@ -281,7 +282,9 @@ class _Builder:
         )
 
 
-def build_reading(sentence: Sentence, events: Iterable[Event], rule: str) -> Reading | None:
+def build_reading(
+    sentence: Sentence, events: Iterable[Event], rule: str, work: Callable[[int], None]
+) -> Reading | None:
     """Return the reading of a match.
 
     Args:
@@ -289,17 +292,20 @@ def build_reading(sentence: Sentence, events: Iterable[Event], rule: str) -> Rea
         events: what the start rule's pattern took, in order; each capture that is opened is
             closed, possibly after the end of its pattern.
         rule: the name of the start rule's alternative.
+        work: counts the steps of long evaluations; it may raise.
     Returns:
         None if the value cannot be computed, for example the sum of a text and a number.
     """
-    builder = _Builder(sentence, rule)
+    builder = _Builder(sentence, rule, work)
     builder.add(list(events))
     return builder.reading()
 
 
-def build_partial(sentence: Sentence, events: Iterable[Event]) -> object:
+def build_partial(
+    sentence: Sentence, events: Iterable[Event], work: Callable[[int], None]
+) -> object:
     """Return the value of patterns that have not ended, from what they have so far."""
-    builder = _Builder(sentence, "")
+    builder = _Builder(sentence, "", work)
     builder.add(list(events))
     while builder.frames:
         builder.leave()
@@ -314,13 +320,13 @@ def _uses(pattern: Pattern, index: int) -> bool:
     return isinstance(part, Reference) and part.variable in pattern.used
 
 
-def _computed(frame: _Frame) -> _Value:
+def _computed(frame: _Frame, work: Callable[[int], None]) -> _Value:
     """Return the value of a pattern whose steps have all been read."""
     if frame.pattern.value is None:
         return _Value(UNDEFINED)
     variables, parts = _Known(frame.variables), _Known(frame.parts)
     try:
-        value = evaluate(frame.pattern.value, variables, parts)
+        value = evaluate(frame.pattern.value, variables, parts, work)
     except EvaluationError as problem:
         return _Value(UNDEFINED, problem=problem)
     leaves = variables.leaves + parts.leaves

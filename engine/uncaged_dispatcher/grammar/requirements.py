@@ -31,14 +31,14 @@ def index_words(folded: str) -> list[str]:
 def required_words(rules: Rules, start: int) -> tuple[WordSets, ...]:
     """Return the sets of required words for each pattern of the start rule."""
     found: dict[tuple[int, bool], WordSets] = {}
-    for key in _order(rules, start):
+    for key in inner_first(rules, start):
         found[key] = _either(_all(p, divided=key[1], found=found) for p in rules[key[0]])
     return tuple(_all(pattern, divided=True, found=found) for pattern in rules[start])
 
 
-def _order(rules: Rules, start: int) -> Iterator[tuple[int, bool]]:
-    """Yield each rule that the start reaches after the rules in it; a rule inside itself comes
-    once, after the rest.
+def inner_first(rules: Rules, start: int) -> Iterator[tuple[int, bool]]:
+    """Yield each rule that the start reaches after the rules in it, and whether its text surely
+    begins at the boundary of a word; a rule inside itself comes once, after the rest.
     """
     pending = [(start, True)]
     entered = set()
@@ -87,7 +87,13 @@ def _all(
                 each = found.get((rule, safe), NOTHING)
             case _:
                 continue
-        if len(sets) * len(each) <= MAX_SETS:
+        if each == NOTHING:
+            continue
+        if sets == NOTHING:
+            sets = each
+        elif len(sets) == len(each) == 1:
+            sets = (sets[0] | each[0],)
+        elif len(sets) * len(each) <= MAX_SETS:
             sets = _either((left | right,) for left in sets for right in each)
     return sets
 
@@ -95,6 +101,8 @@ def _all(
 def _either(choices: Iterable[WordSets]) -> WordSets:
     """Return the sets of which one is met when one of the choices is met."""
     distinct = {words for choice in choices for words in choice}
+    if len(distinct) == 1:
+        return tuple(distinct)
     if len(distinct) > MAX_COMPARED:
         return (frozenset.intersection(*distinct),)
     kept: list[frozenset[str]] = []

@@ -132,12 +132,19 @@ class Sentence:
         self.size = size = len(text)
         self.folded = fold(text)
         self.kinds = kinds(text)
+        marks = self.kinds
         self.solid = solid = [size] * (size + 1)
         self.trimmed = trimmed = [0] * (size + 1)
+        last = size
         for place in range(size - 1, -1, -1):
-            solid[place] = solid[place + 1] if self.kinds[place] == SEPARATOR else place
-        for place in range(size):
-            trimmed[place + 1] = trimmed[place] if self.kinds[place] == SEPARATOR else place + 1
+            if marks[place] != SEPARATOR:
+                last = place
+            solid[place] = last
+        last = 0
+        for place, mark in enumerate(marks, 1):
+            if mark != SEPARATOR:
+                last = place
+            trimmed[place] = last
         self.numbers: dict[int, int] | None = None
 
     def boundary_after(self, place: int, spacing: Spacing) -> bool:

@@ -6,7 +6,7 @@ then, and a condition false; it is no error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar, assert_never
 
 from uncaged_dispatcher.grammar.kinds import (
@@ -45,6 +45,14 @@ from uncaged_dispatcher.grammar.syntax import (
 )
 
 Ordered = TypeVar("Ordered", str, float)
+PARTS_PER_STEP = 6
+"""Parts of an expression that are evaluated in a step of a search."""
+FREE_PARTS = 32
+"""Parts of an expression, together, that belong to the step in which its pattern ends."""
+ITEMS_PER_PART, CHARACTERS_PER_PART = 4, 128
+"""Items of a list, and characters of a text, that cost as much as a part of an expression."""
+COMPARED_PARTS = 400
+"""Cost of comparing lists or objects, whose items at all levels are limited."""
 
 
 class EvaluationError(Exception):
@@ -59,6 +67,7 @@ def evaluate(
     expression: Expression,
     variables: Mapping[str, object],
     parts: Mapping[int, object] | None = None,
+    work: Callable[[int], None] = lambda _steps: None,
 ) -> object:
     """Return the value of an expression of a linked alternative.
 
@@ -67,6 +76,7 @@ def evaluate(
         variables: the value of each capture; one that was not taken is missing. Texts are `str`,
             numbers `int` where they are whole and `float` otherwise.
         parts: the value of the alternative's part at an index, for `PartValue`.
+        work: counts the steps that a long evaluation takes; it may raise.
     Returns:
         A value of JSON's types, or `UNDEFINED`. A property without a value is left out, and in a
         list it is None.
@@ -74,14 +84,19 @@ def evaluate(
         EvaluationError: an operator, a method or a spread got a value of another kind, or the
             value is too large.
     """
-    value = _Evaluation(variables, parts or {}).value(expression)
+    evaluation = _Evaluation(variables, parts or {}, work)
+    value = evaluation.value(expression)
     if isinstance(value, dict | list) and not isinstance(expression, Variable | PartValue):
-        _refuse_large(value, expression.at)
+        evaluation.spend(_items_of(value, expression.at) // ITEMS_PER_PART)
     return value
 
 
-def _refuse_large(value: object, at: int) -> None:
-    """Refuse a value that has too many items or levels when it is written out."""
+def _items_of(value: object, at: int) -> int:
+    """Return the number of items of a value at all levels.
+
+    Raises:
+        EvaluationError: it has too many items or levels to be written out.
+    """
     level, items = [value], 0
     for _ in range(MAX_VALUE_DEPTH):
         inner: list[object] = []
@@ -90,7 +105,7 @@ def _refuse_large(value: object, at: int) -> None:
                 inner.extend(container.values() if isinstance(container, dict) else container)
         items += len(inner)
         if not inner:
-            return
+            return items
         if items > MAX_VALUE_ITEMS:
             raise EvaluationError(at, f"the value has more than {MAX_VALUE_ITEMS:,} items")
         level = inner
@@ -100,11 +115,36 @@ def _refuse_large(value: object, at: int) -> None:
 class _Evaluation:
     """One evaluation; its recursion is as deep as the expression, which the parser limits."""
 
-    def __init__(self, variables: Mapping[str, object], parts: Mapping[int, object]) -> None:
+    def __init__(
+        self,
+        variables: Mapping[str, object],
+        parts: Mapping[int, object],
+        work: Callable[[int], None],
+    ) -> None:
         self._variables = variables
         self._parts = parts
+        self._work = work
+        self._left = FREE_PARTS
+
+    def spend(self, parts: int) -> None:
+        """Count work that costs as much as evaluating some parts of an expression."""
+        self._left -= parts
+        if self._left < 0:
+            steps = 1 - self._left // PARTS_PER_STEP
+            self._left += steps * PARTS_PER_STEP
+            self._work(steps)
+
+    def _spend_on(self, *values: object) -> None:
+        """Count the work of reading or making values."""
+        for value in values:
+            if isinstance(value, str):
+                self.spend(len(value) // CHARACTERS_PER_PART)
+            elif isinstance(value, list | dict):
+                # an object's items cost twice as much
+                self.spend((1 + isinstance(value, dict)) * len(value) // ITEMS_PER_PART)
 
     def value(self, expression: Expression) -> object:
+        self.spend(1)
         match expression:
             case Constant(value):
                 return value
@@ -137,6 +177,7 @@ class _Evaluation:
                 if value is not UNDEFINED:
                     yield entry.name, value
             elif isinstance(value, dict):
+                self._spend_on(value)
                 yield from value.items()
             elif value is not UNDEFINED and value is not None:
                 raise EvaluationError(entry.at, spread_problem(kind_of(value), "object"))
@@ -150,6 +191,7 @@ class _Evaluation:
             value = self.value(item.value)
             if not isinstance(value, list | Undefined):
                 raise EvaluationError(item.at, spread_problem(kind_of(value), "array"))
+            self._spend_on(value)
             values.extend(value if isinstance(value, list) else ())
             if len(values) > MAX_VALUE_ITEMS:
                 raise EvaluationError(item.at, f"a list has at most {MAX_VALUE_ITEMS:,} items")
@@ -163,6 +205,7 @@ class _Evaluation:
                 pieces += ("" if value is UNDEFINED else scalar_text(value), text)
             except MethodError as error:
                 raise EvaluationError(inner.at, str(error)) from None
+        self._spend_on(*pieces)
         return _limited("".join(pieces), expression.at)
 
     def _unary(self, expression: Unary) -> object:
@@ -199,11 +242,20 @@ class _Evaluation:
                 value = self.value(left)
                 return self.value(right) if value is None or value is UNDEFINED else value
             case "===":
-                return same(self.value(left), self.value(right))
+                return self._same(left, right)
             case "!==":
-                return not same(self.value(left), self.value(right))
+                return not self._same(left, right)
             case _:
-                return _combined(operator, self.value(left), self.value(right), expression.at)
+                operands = self.value(left), self.value(right)
+                self._spend_on(*operands)
+                return _combined(operator, *operands, expression.at)
+
+    def _same(self, left: Expression, right: Expression) -> bool:
+        operands = self.value(left), self.value(right)
+        self._spend_on(*operands)
+        if all(isinstance(operand, list | dict) for operand in operands):
+            self.spend(COMPARED_PARTS)
+        return same(*operands)
 
     def _postfix(self, expression: Member | Element | MethodCall) -> object:
         target = self.value(expression.object)
@@ -218,7 +270,13 @@ class _Evaluation:
                 method = METHODS.get(kind_of(target), {}).get(name)
                 if method is None:
                     raise EvaluationError(expression.at, method_problem(kind_of(target), name))
-                return _called(method, name, target, self._items(arguments), expression.at)
+                values = self._items(arguments)
+                self._spend_on(target, *values)
+                if any(isinstance(value, list | dict) for value in values):
+                    self.spend(COMPARED_PARTS)
+                result = _called(method, name, target, values, expression.at)
+                self._spend_on(result)
+                return result
 
 
 def _combined(operator: str, left: object, right: object, at: int) -> object:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from uncaged_bundles.records import dataclass
 
 from ..constructions.construction import Construction
 from ..entities.captures import TEXT
-from ..grammar.compiled import CompiledGrammar, StartEntry, compile_rules
+from ..grammar.bounds import bound_of_readings
+from ..grammar.compiled import CompiledGrammar, StartEntry, compile_patterns
 from ..grammar.loading import load_rules
-from ..grammar.patterns import Pattern, Phrase, Reference, Step, TextSlot
+from ..grammar.patterns import NumberSlot, Pattern, Reference, Rules, Step, TextSlot
 from ..grammar.problems import GrammarError
-from ..grammar.requirements import ALWAYS, DIVIDED, index_words, required_words
+from ..grammar.requirements import ALWAYS, MAX_SETS, required_words
 from ..grammar.syntax import PartValue, Repeat
 from ..packs.pack import Pack
 from ..packs.patterns import PatternRule, check_pattern, pattern_rule, pattern_rules
-from .database import RuleRow
+from .database import Requirement, RuleRow
+from .shapes import GAP, NUMBER, first_run, shapes_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +56,17 @@ def compile_construction(digest: str, construction: Construction) -> CompiledSou
 
 
 def load_pattern(rule: PatternRule) -> CompiledGrammar:
-    """Return a pattern's compiled rule.
+    """Return a pattern's compiled rule, which is the same for all flows that have it.
 
     Raises:
         GrammarError: the pattern is no rule.
     """
     check_pattern(rule.pattern)
-    whole = compile_rules(load_rules(rule.text, name=rule.name).rules)
-    return merged(whole)
+    linked = load_rules(rule.common_text, name=rule.name).rules
+    rules, names = compile_patterns(linked)
+    # the start refers to the rule of the pattern only
+    (pattern,) = rules[linked.start]
+    return _reached(rules, _patterns_of(rules, pattern), names[0])
 
 
 def compile_pack(digest: str, pack: Pack) -> CompiledSource:
@@ -74,45 +79,39 @@ def compile_pack(digest: str, pack: Pack) -> CompiledSource:
         return CompiledSource(rules=())
     # on the first line, so that the places of problems are those of the file
     types = f"import {{ {', '.join(pack.entities)} }}; " if pack.entities else ""
-    whole = compile_rules(load_rules(types + pack.rules, name=f"{pack.name}.agr").rules)
+    linked = load_rules(types + pack.rules, name=f"{pack.name}.agr").rules
     return CompiledSource(
         rules=tuple(
             _row(digest, part.entries[0].name, part.entries[0].name, part)
-            for part in separate(whole)
+            for part in _separate(*compile_patterns(linked), linked.start)
         )
     )
 
 
-def merged(grammar: CompiledGrammar) -> CompiledGrammar:
-    """Return a grammar whose start is the only rule that the start refers to."""
-    (pattern,) = grammar.rules[grammar.start]
-    return _reached(grammar, _patterns_of(grammar, pattern), grammar.entries[0].name)
-
-
-def separate(grammar: CompiledGrammar) -> Iterator[CompiledGrammar]:
+def _separate(rules: Rules, names: Sequence[str], start: int) -> Iterator[CompiledGrammar]:
     """Yield a grammar for each alternative of the start, and for each alternative of a rule that
     the start refers to, with the rules that it reaches only.
     """
-    for entry, pattern in zip(grammar.entries, grammar.rules[grammar.start], strict=True):
-        for each in _patterns_of(grammar, pattern):
-            yield _reached(grammar, (each,), entry.name)
+    for name, pattern in zip(names, rules[start], strict=True):
+        for each in _patterns_of(rules, pattern):
+            yield _reached(rules, (each,), name)
 
 
-def _patterns_of(grammar: CompiledGrammar, pattern: Pattern) -> tuple[Pattern, ...]:
+def _patterns_of(rules: Rules, pattern: Pattern) -> tuple[Pattern, ...]:
     """Return the patterns of the rule that a pattern consists of, or the pattern itself."""
     rule = _only_rule(pattern)
-    return (pattern,) if rule is None else grammar.rules[rule]
+    return (pattern,) if rule is None else rules[rule]
 
 
-def _reached(grammar: CompiledGrammar, first: tuple[Pattern, ...], name: str) -> CompiledGrammar:
+def _reached(rules: Rules, first: tuple[Pattern, ...], name: str) -> CompiledGrammar:
     """Return the grammar of some patterns and the rules that they reach."""
     numbers: dict[int, int] = {}
-    rules = [tuple(_renumbered(each, numbers) for each in first)]
+    kept = [tuple(_renumbered(each, numbers) for each in first)]
     for old in _growing(numbers):
-        rules.append(tuple(_renumbered(each, numbers) for each in grammar.rules[old]))
-    required = required_words(tuple(rules), 0)
+        kept.append(tuple(_renumbered(each, numbers) for each in rules[old]))
+    required = required_words(tuple(kept), 0)
     entries = tuple(StartEntry(name, words) for words in required)
-    return CompiledGrammar(rules=tuple(rules), start=0, entries=entries)
+    return CompiledGrammar(rules=tuple(kept), start=0, entries=entries)
 
 
 def _only_rule(pattern: Pattern) -> int | None:
@@ -146,30 +145,35 @@ def _renumbered(pattern: Pattern, numbers: dict[int, int]) -> Pattern:
                 steps.append(Step(TextSlot(variable, TEXT), step.repeat))
             case _:
                 steps.append(step)
-    return Pattern(pattern.spacing, tuple(steps), pattern.value)
+    return pattern.with_steps(tuple(steps))
 
 
 def _row(digest: str, name: str, pattern: str, grammar: CompiledGrammar) -> RuleRow:
-    required = dict.fromkeys(words for entry in grammar.entries for words in entry.required)
     body = json.dumps(grammar.document(), ensure_ascii=False, separators=(",", ":"))
     return RuleRow(
         digest=digest,
         name=name,
         pattern=pattern,
         body=body,
-        required=tuple(required),
-        sequence=tuple(_sequence(grammar)),
+        required=tuple(dict.fromkeys(_requirements(grammar))),
+        bound=bound_of_readings(grammar.rules, grammar.start, TEXT),
     )
 
 
-def _sequence(grammar: CompiledGrammar) -> Iterator[str]:
-    """Yield the words that every reading has in this order: those of the phrases that are not
-    optional, where the start has one alternative.
-    """
-    pattern, *others = grammar.rules[grammar.start]
-    if others or pattern.spacing not in DIVIDED:
-        return
-    for step in pattern.steps:
-        if isinstance(step.part, Phrase) and step.repeat in ALWAYS:
-            for word in step.part.words:
-                yield from index_words(word)
+def _requirements(grammar: CompiledGrammar) -> Iterator[Requirement]:
+    """Yield the requirements of which a sentence must meet one."""
+    for entry, pattern in zip(grammar.entries, grammar.rules[grammar.start], strict=True):
+        mark = _number_mark(pattern)
+        for shape in shapes_of(grammar.rules, pattern, MAX_SETS // max(1, len(entry.required))):
+            for words in entry.required:
+                # without a gap the sentence has no other words
+                if GAP in shape or words.issubset(first_run(shape)):
+                    yield Requirement(words | mark, shape)
+
+
+def _number_mark(pattern: Pattern) -> frozenset[str]:
+    """Return the mark of a pattern that reads no sentence without a number."""
+    has_number = any(
+        isinstance(step.part, NumberSlot) and step.repeat in ALWAYS for step in pattern.steps
+    )
+    return frozenset({NUMBER}) if has_number else frozenset()

@@ -13,13 +13,21 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate, groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from uncaged_bundles.records import dataclass
 
+from .shapes import NUMBER, first_run, fits, spaced
+
 BUSY_TIMEOUT_S = 30.0
-_FEW_WORDS = 16
-"""Words of a sentence up to which unknown ones are not looked up first."""
+_MOST_FIRST_WORDS = 8
+"""Words of a key that are the first ones of a sentence."""
+_FIRST = "^"
+"""Mark of such a key."""
+_DIGITS = frozenset("0123456789")
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE source (digest TEXT PRIMARY KEY, pack TEXT NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID;
@@ -31,26 +39,56 @@ CREATE INDEX flow_of_source ON flow (digest);
 CREATE TABLE rule (id INTEGER PRIMARY KEY, digest TEXT NOT NULL, name TEXT NOT NULL,
     pattern TEXT NOT NULL, body TEXT NOT NULL);
 CREATE INDEX rule_of_source ON rule (digest);
-CREATE TABLE posting (key TEXT, rule INTEGER, rest TEXT, sequence TEXT NOT NULL,
-    PRIMARY KEY (key, rule, rest)) WITHOUT ROWID;
+CREATE TABLE posting (key TEXT, rule INTEGER, rest TEXT, shape TEXT, bound INTEGER NOT NULL,
+    PRIMARY KEY (key, rule, rest, shape)) WITHOUT ROWID;
 CREATE INDEX posting_of_rule ON posting (rule);
-CREATE TABLE word (text TEXT PRIMARY KEY, uses INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE word (text TEXT PRIMARY KEY, uses INTEGER NOT NULL, keyed INTEGER NOT NULL)
+    WITHOUT ROWID;
 """
+
+_FIND = """
+WITH known AS MATERIALIZED (
+    SELECT text FROM json_each(?1) AS held CROSS JOIN word ON word.text = held.value WHERE keyed > 0),
+keys AS (
+    SELECT '' AS key UNION ALL SELECT value FROM json_each(?2) UNION ALL SELECT text FROM known
+    UNION ALL SELECT one.text || ' ' || other.text
+    FROM known AS one CROSS JOIN known AS other ON one.text < other.text)
+SELECT rule, rest, shape, bound FROM keys CROSS JOIN posting ON posting.key = keys.key
+"""
+"""Postings by the words of a sentence, and by the keys of its first words. Unknown words are left
+out before pairs are made.
+"""
+
+
+class Requirement(NamedTuple):
+    """Words that a sentence must hold, and its shape; see `shapes`."""
+
+    words: frozenset[str]
+    shape: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
-    """A rule in the index. digest: of its source; body: the compiled rule as JSON; required: the
-    sets of words of which a sentence must hold one; sequence: words that it must hold in order.
+    """A rule in the index. digest: of its source; body: the compiled rule as JSON; required:
+    requirements of which a sentence must meet one; bound: of its readings' ranks.
     """
 
     digest: str
     name: str
     pattern: str
     body: str
-    required: tuple[frozenset[str], ...] = ()
-    sequence: tuple[str, ...] = ()
+    required: tuple[Requirement, ...] = ()
+    bound: int = 0
     id: int = 0
+
+
+class FoundRule(NamedTuple):
+    """The number of a rule that may read a sentence, after the bound of its readings' ranks: no
+    reading is better.
+    """
+
+    bound: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +100,18 @@ class FlowRow:
     enabled: bool
     confirm: bool
     seal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRule:
+    """A rule with the pack that its source names, or empty, the facts about the source, and the
+    flows with that source.
+    """
+
+    row: RuleRow
+    pack: str
+    facts: Mapping[str, object]
+    flows: tuple[FlowRow, ...]
 
 
 class RuleDatabase:
@@ -77,6 +127,8 @@ class RuleDatabase:
             ":memory:" if path is None else path, timeout=BUSY_TIMEOUT_S, isolation_level=None
         )
         try:
+            # a file that is lost with the machine's power is filled again
+            self._connection.execute("PRAGMA synchronous = NORMAL")
             self._prepare(version)
         except BaseException:
             self._connection.close()
@@ -132,9 +184,28 @@ class RuleDatabase:
             [(row.name, row.digest, row.enabled, row.confirm, row.seal) for row in rows],
         )
 
-    def drop_flows(self, seals: Iterable[str]) -> None:
-        """Remove the flows whose entries had these seals."""
-        self._connection.executemany("DELETE FROM flow WHERE seal = ?", [(s,) for s in seals])
+    def seals(self) -> list[str]:
+        """Return the seals of all flows."""
+        (found,) = self._connection.execute("SELECT group_concat(seal, ' ') FROM flow").fetchone()
+        return str(found or "").split()
+
+    def drop_flows(self, seals: Iterable[str]) -> set[str]:
+        """Remove the flows whose entries had these seals; return their bundles."""
+        return self._drop_flows("seal", seals)
+
+    def drop_named(self, names: Iterable[str]) -> set[str]:
+        """Remove flows; return their bundles."""
+        return self._drop_flows("name", names)
+
+    def _drop_flows(self, column: str, values: Iterable[str]) -> set[str]:
+        digests = set()
+        for value in values:
+            found = self._connection.execute(
+                f"DELETE FROM flow WHERE {column} = ? RETURNING digest",  # noqa: S608 - a column's name
+                (value,),
+            )
+            digests |= {digest for (digest,) in found}
+        return digests
 
     def flows(self) -> list[FlowRow]:
         """Return all flows, by name."""
@@ -153,10 +224,17 @@ class RuleDatabase:
         found = self._connection.execute("SELECT digest FROM source WHERE pack = ?", (pack,))
         return [digest for (digest,) in found]
 
-    def flow(self, name: str) -> FlowRow | None:
-        """Return one flow."""
-        found = self._connection.execute("SELECT * FROM flow WHERE name = ?", (name,)).fetchone()
-        return None if found is None else _flow_row(found)
+    def flow(self, name: str) -> tuple[FlowRow, Mapping[str, object]] | None:
+        """Return one flow with the facts about its bundle."""
+        found = self._connection.execute(
+            "SELECT flow.*, facts FROM flow LEFT JOIN source ON source.digest = flow.digest"
+            " WHERE name = ?",
+            (name,),
+        ).fetchone()
+        if found is None:
+            return None
+        *row, facts = found
+        return _flow_row(row), json.loads(facts or "{}")
 
     def flows_of(self, digest: str) -> list[FlowRow]:
         """Return the flows whose bundle is the source."""
@@ -184,25 +262,32 @@ class RuleDatabase:
             "INSERT INTO source VALUES (?, ?, ?)",
             (digest, facts.get("pack", ""), json.dumps(facts, ensure_ascii=False)),
         )
-        used = Counter(word for rule in rules for words in rule.required for word in words)
-        self._connection.executemany(
-            "INSERT INTO word VALUES (?, ?) ON CONFLICT (text) DO UPDATE SET uses = uses + excluded.uses",
-            used.items(),
-        )
+        used = Counter(word for rule in rules for each in rule.required for word in each.words)
+        self._count({word: (count, 0) for word, count in used.items()})
         uses = self._uses(used)
+        keyed: Counter[str] = Counter()
         for rule in rules:
             number = self._connection.execute(
                 "INSERT INTO rule (digest, name, pattern, body) VALUES (?, ?, ?, ?)",
                 (digest, rule.name, rule.pattern, rule.body),
             ).lastrowid
-            sequence = " ".join(rule.sequence)
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO posting VALUES (?, ?, ?, ?)",
-                [
-                    (key, number, rest, sequence)
-                    for key, rest in (_posted(words, uses) for words in rule.required)
-                ],
-            )
+            for required in rule.required:
+                key, rest = _posted(required, uses)
+                if not key.startswith(_FIRST):
+                    keyed.update(key.split())
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO posting VALUES (?, ?, ?, ?, ?)",
+                    (key, number, rest, required.shape, rule.bound),
+                )
+        self._count({word: (0, count) for word, count in keyed.items()})
+
+    def _count(self, words: Mapping[str, tuple[int, int]]) -> None:
+        """Add to the uses of words, and to the number of keys that they are in."""
+        self._connection.executemany(
+            "INSERT INTO word VALUES (?, ?, ?) ON CONFLICT (text) DO UPDATE"
+            " SET uses = uses + excluded.uses, keyed = keyed + excluded.keyed",
+            [(word, *counts) for word, counts in words.items()],
+        )
 
     def drop_sources(self, digests: Iterable[str]) -> None:
         """Remove sources with their rules. Counts of words stay: they only choose keys."""
@@ -223,46 +308,46 @@ class RuleDatabase:
             )
         ]
 
-    def unused_sources(self) -> list[str]:
-        """Return the bundles in the index that are no flow's head."""
-        return [
-            digest
-            for (digest,) in self._connection.execute(
-                "SELECT digest FROM source WHERE digest NOT LIKE '%:%'"
-                " AND NOT EXISTS (SELECT 1 FROM flow WHERE flow.digest = source.digest)"
-            )
-        ]
-
     # Look-up
 
-    def find(self, words: Sequence[str]) -> list[int]:
-        """Return the numbers of the rules by which a sentence of these words may be read."""
+    def find(self, words: Sequence[str]) -> list[FoundRule]:
+        """Return the numbers of the rules by which a sentence of these words may be read, by the
+        bounds of their ranks; see `FoundRule`.
+        """
         held = frozenset(words)
-        listed = sorted(held if len(held) <= _FEW_WORDS else self._uses(held))
-        keys = ["", *listed]
-        keys += [f"{one} {other}" for at, one in enumerate(listed) for other in listed[at + 1 :]]
+        if not _DIGITS.isdisjoint("".join(words)):
+            held |= {NUMBER}
         rows = self._connection.execute(
-            "SELECT rule, rest, sequence FROM json_each(?) AS wanted CROSS JOIN posting"
-            " ON posting.key = wanted.value",
-            (json.dumps(keys),),
+            _FIND, (json.dumps(list(held)), json.dumps(_first_keys(words)))
         )
+        text = spaced(words)
         return sorted(
             {
-                rule
-                for rule, rest, sequence in rows
-                if (not rest or held.issuperset(rest.split(" "))) and _in_order(sequence, words)
+                FoundRule(bound, rule)
+                for rule, rest, shape, bound in rows
+                if (not rest or held.issuperset(rest.split(" "))) and fits(shape, text)
             }
         )
 
-    def rule(self, number: int) -> RuleRow | None:
-        """Return one rule; None if it was removed meanwhile."""
+    def load(self, numbers: Iterable[int]) -> Iterator[StoredRule]:
+        """Yield the rules with these numbers; those that were removed meanwhile are left out."""
         found = self._connection.execute(
-            "SELECT digest, name, pattern, body FROM rule WHERE id = ?", (number,)
-        ).fetchone()
-        if found is None:
-            return None
-        digest, name, pattern, body = found
-        return RuleRow(id=number, digest=digest, name=name, pattern=pattern, body=body)
+            "SELECT rule.id, rule.digest, rule.name, pattern, body, pack, facts,"
+            " flow.name, flow.digest, enabled, confirm, seal"
+            " FROM json_each(?) AS wanted CROSS JOIN rule ON rule.id = wanted.value"
+            " JOIN source ON source.digest = rule.digest"
+            " LEFT JOIN flow ON flow.digest = rule.digest ORDER BY wanted.id",
+            (json.dumps(list(numbers)),),
+        )
+        for _, rows in groupby(found, itemgetter(0)):
+            first, *others = rows
+            number, digest, name, pattern, body, pack, facts = first[:7]
+            yield StoredRule(
+                row=RuleRow(id=number, digest=digest, name=name, pattern=pattern, body=body),
+                pack=pack,
+                facts=json.loads(facts),
+                flows=tuple(_flow_row(row[7:]) for row in (first, *others) if row[7] is not None),
+            )
 
     def rules(self, digest: str | None = None) -> Iterator[RuleRow]:
         """Yield the rules of one source, or all."""
@@ -274,7 +359,8 @@ class RuleDatabase:
 
     def words(self) -> list[str]:
         """Return all required words of all rules."""
-        return [text for (text,) in self._connection.execute("SELECT text FROM word")]
+        found = self._connection.execute("SELECT text FROM word WHERE text <> ?", (NUMBER,))
+        return [text for (text,) in found]
 
     def _uses(self, words: Iterable[str]) -> dict[str, int]:
         """Return the words that rules require, with the number of their sets."""
@@ -287,18 +373,21 @@ class RuleDatabase:
         )
 
 
-def _posted(words: frozenset[str], uses: Mapping[str, int]) -> tuple[str, str]:
-    """Return the key of a set of words, its two rarest, and the other words."""
+def _first_keys(words: Sequence[str]) -> list[str]:
+    """Return the keys of the first word, the first two words, and so on."""
+    return list(accumulate(words[:_MOST_FIRST_WORDS], "{} {}".format, initial=_FIRST))[1:]
+
+
+def _posted(required: Requirement, uses: Mapping[str, int]) -> tuple[str, str]:
+    """Return the key of a requirement and the other words: the first words of its shape, or the
+    rarest two of the required ones.
+    """
+    words, shape = required
+    first = first_run(shape)[:_MOST_FIRST_WORDS]
+    if len(first) > 1 or (first and words == set(first)):
+        return " ".join((_FIRST, *first)), " ".join(sorted(words.difference(first)))
     ordered = sorted(words, key=lambda word: (uses.get(word, 0), word))
     return " ".join(sorted(ordered[:2])), " ".join(ordered[2:])
-
-
-def _in_order(sequence: str, words: Sequence[str]) -> bool:
-    """Return whether words follow each other in a sentence, with others between them."""
-    if not sequence:
-        return True
-    following = iter(words)
-    return all(word in following for word in sequence.split(" "))
 
 
 def _flow_row(found: Sequence[object]) -> FlowRow:

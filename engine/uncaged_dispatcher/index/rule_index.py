@@ -18,18 +18,18 @@ from typing import Protocol
 from uncaged_bundles.errors import StorageError, UncagedError
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.records import dataclass
-from uncaged_bundles.storage.registry import Flow, Registry
+from uncaged_bundles.storage.registry import Flow, Registry, RegistryChanges
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
-from uncaged_engine.services.registry import KNOWN
 
 from ..constructions.construction import schema_digest
 from ..constructions.kept import Constructions
 from ..grammar.compiled import FORMAT, CompiledGrammar
+from ..grammar.patterns import Rules, TextSlot
 from ..grammar.sentences import SentenceError
 from ..packs.pack import Pack
 from ..packs.registered import PackSet, RegisteredPacks
-from .database import FlowRow, RuleDatabase, RuleRow
+from .database import FlowRow, FoundRule, RuleDatabase, RuleRow, StoredRule
 
 FILE = "rules.db"
 SETTLED_NS = 2_000_000_000
@@ -39,19 +39,22 @@ _LEARNED = "learned:"
 MOST_RULES = 1000
 """Rules that are tried for one sentence."""
 _MOST_KEPT = 4096
-_VERSION = f"{__version__} 4 {FORMAT}"
+_VERSION = f"{__version__} 8 {FORMAT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedRule:
-    """A rule with its compiled form and the flows that it belongs to; a pack's rule has none. That
-    of a construction has its flow while the flow's parameters are those of the learning.
+    """A rule with its compiled form, which rules of one pattern share, and the flows that it
+    belongs to; a pack's rule has none. That of a construction has its flow while the flow's
+    parameters are those of the learning. pack: the one that its source names, or empty. text_slots:
+    captures of text in all its patterns.
     """
 
     row: RuleRow
     grammar: CompiledGrammar
     flows: tuple[FlowRow, ...]
-    facts: Mapping[str, object]
+    pack: str
+    text_slots: int
 
     @property
     def is_pack(self) -> bool:
@@ -85,9 +88,10 @@ class RuleIndex:
         self._learned = Constructions(engine.store)
         self._pack_set: PackSet | None = None
         self._opened: RuleDatabase | None = None
-        self._checked: object = None
+        self._checked: tuple[object, str, str] | None = None
         self._state: object = None
         self._kept: dict[int, IndexedRule] = {}
+        self._grammars: dict[str, CompiledGrammar] = {}
         self._flows: dict[str, tuple[FlowRow, Mapping[str, object]]] = {}
 
     def close(self) -> None:
@@ -108,8 +112,10 @@ class RuleIndex:
 
     @property
     def seen(self) -> object:
-        """Return what the last `refresh` compared: another value after each change of the rules."""
-        return self._checked
+        """Return what the last `refresh` compared: another value after each change of the rules,
+        and each time while the registry may be edited without a trace.
+        """
+        return object() if self._checked is None or self._checked[0] is None else self._checked
 
     def packs(self) -> PackSet:
         """Return the packs as they are in the index, whose copies need no YAML."""
@@ -119,32 +125,30 @@ class RuleIndex:
             self._pack_set = PackSet(packs={pack.name: pack for pack in packs})
         return self._pack_set
 
-    def find(self, words: Sequence[str]) -> list[IndexedRule]:
+    def find(self, words: Sequence[str]) -> list[FoundRule]:
         """Return the rules by which a sentence of these words may be read, those of disabled
-        flows and packs included.
+        flows and packs included; those that can have the best readings first.
 
         Raises:
             SentenceError: there are too many.
         """
-        numbers = self._database().find(words)
-        if len(numbers) > MOST_RULES:
+        found = self._database().find(words)
+        if len(found) > MOST_RULES:
             raise SentenceError(
-                f"the sentence has the words of {len(numbers)} rules; at most {MOST_RULES} are tried, write a shorter one"
+                f"the sentence has the words of {len(found)} rules; at most {MOST_RULES} are tried, write a shorter one"
             )
-        found = (self._kept.get(number) or self._load(number) for number in numbers)
-        return [rule for rule in found if rule is not None]
+        return found
 
     def flow(self, name: str) -> tuple[FlowRow, Mapping[str, object]] | None:
         """Return a flow with the facts about its bundle."""
         found = self._flows.get(name)
         if found is None:
-            database = self._database()
-            row = database.flow(name)
-            if row is None:
+            found = self._database().flow(name)
+            if found is None:
                 return None
             if len(self._flows) >= _MOST_KEPT:
                 self._flows.clear()
-            found = self._flows[name] = row, database.facts(row.digest) or {}
+            self._flows[name] = found
         return found
 
     def enabled(self) -> Iterator[tuple[str, Mapping[str, object], list[RuleRow]]]:
@@ -163,9 +167,19 @@ class RuleIndex:
         return [row.name for digest in database.members(pack) for row in database.flows_of(digest)]
 
     def enabled_grammars(self) -> Iterator[CompiledGrammar]:
-        """Yield the rules of all flows and packs."""
-        for row in self._database().rules():
-            yield CompiledGrammar.read(json.loads(row.body))
+        """Yield the rules of enabled flows and packs."""
+        numbers = [row.id for row in self._database().rules()]
+        for start in range(0, len(numbers), MOST_RULES):
+            for rule in self.rules(numbers[start : start + MOST_RULES]):
+                if self._is_enabled(rule):
+                    yield rule.grammar
+
+    def _is_enabled(self, rule: IndexedRule) -> bool:
+        packs = self.packs()
+        if rule.is_pack:
+            return packs.packs[rule.pack].enabled
+        owners = (packs.of_flow(flow.name, rule.pack) for flow in rule.flows if flow.enabled)
+        return any(owner is None or owner.enabled for owner in owners)
 
     def rules_of(self, digest: str) -> list[RuleRow]:
         """Return the rules of one source."""
@@ -207,7 +221,7 @@ class RuleIndex:
     def _rebuild(self, problem: sqlite3.DatabaseError, packs: str, learned: str) -> None:
         """Replace a damaged file, or continue in memory where it cannot be written."""
         self.close()
-        self._kept.clear()
+        self._forget()
         if not isinstance(problem, sqlite3.OperationalError):
             _remove(self._path())
         database = RuleDatabase(
@@ -241,11 +255,20 @@ class RuleIndex:
         """
         same_packs = database.meta("packs") == packs
         same_learned = database.meta("learned") == learned
-        if not (
-            same_packs and same_learned and database.meta("registry") == self._registry.state()
-        ):
+        state = database.meta("registry")
+        known: list[str] = []
+
+        def seals() -> list[str]:
+            known[:] = database.seals()
+            return known
+
+        changes = self._registry.changes_since(state, seals)
+        if changes is not None or not same_packs or not same_learned:
             with database.changing():
-                self._bring_in_flows(database)
+                if database.meta("registry") != state:  # another process was quicker
+                    changes = self._registry.changes(seals())
+                if changes is not None:
+                    self._bring_in_flows(database, changes, known)
                 if not same_packs:
                     self._bring_in_packs(database)
                     database.put_meta("packs", packs)
@@ -253,30 +276,34 @@ class RuleIndex:
                     self._bring_in_constructions(database)
                     database.put_meta("learned", learned)
         # another process may have brought it in
-        state = tuple(map(database.meta, ("registry", "packs", "learned")))
-        if state != self._state:
-            self._state = state
-            self._kept.clear()
-            self._flows.clear()
+        now = tuple(map(database.meta, ("registry", "packs", "learned")))
+        if now != self._state:
+            self._state = now
+            self._forget()
             self._pack_set = None
 
-    def _bring_in_flows(self, database: RuleDatabase) -> None:
-        known = str(database.meta("seals") or "").split()
-        changes = self._registry.changes(known)
-        database.drop_flows(set(known).difference(changes.seals))
+    def _bring_in_flows(
+        self, database: RuleDatabase, changes: RegistryChanges, known: Sequence[str]
+    ) -> None:
+        dropped = (
+            database.drop_flows(set(known).difference(changes.seals))
+            if changes.names is None
+            else database.drop_named(changes.names)
+        )
         database.put_flows(_row_of(flow, seal) for seal, flow in changes.changed.items())
         # rules are numbered in the order in which flows were first added
         added = sorted(changes.changed.values(), key=lambda flow: (flow.created_ms, flow.name))
         for bundle_hash in dict.fromkeys(flow.hash for flow in added):
             if database.facts(bundle_hash) is None:
                 self._bring_in_bundle(database, bundle_hash)
-        database.drop_sources(database.unused_sources())
-        database.put_meta("seals", " ".join(changes.seals))
+        database.drop_sources(digest for digest in dropped if not database.flows_of(digest))
         database.put_meta("registry", changes.state)
 
     def _bring_in_bundle(self, database: RuleDatabase, bundle_hash: BundleHash) -> None:
+        from uncaged_engine.services.registry import KNOWN  # 6 ms before a worker starts
+
         try:
-            descriptor = self._store.load_bundle(bundle_hash, KNOWN).descriptor.raw
+            descriptor = self._store.load_descriptor(bundle_hash, KNOWN).raw
         except UncagedError as exc:
             # one that is damaged, or made for an effect that is not here, hides no other
             database.put_source(bundle_hash, {"problems": [str(exc)]}, ())
@@ -313,21 +340,58 @@ class RuleIndex:
             facts = {"flow": construction.flow, "schema": construction.schema}
             database.put_source(digest, {**facts, "problems": source.problems}, source.rules)
 
-    def _load(self, number: int) -> IndexedRule | None:
-        database = self._database()
-        row = database.rule(number)
-        if row is None:
-            return None
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        facts = database.facts(row.digest) or {}
-        rule = self._kept[number] = IndexedRule(
-            row=row,
-            grammar=CompiledGrammar.read(json.loads(row.body)),
-            flows=tuple(_flows_of(database, row, facts)),
-            facts=facts,
+    def rules(self, numbers: Sequence[int]) -> list[IndexedRule]:
+        """Return the rules with these numbers, those that were removed meanwhile left out."""
+        missing = [number for number in numbers if number not in self._kept]
+        if missing:
+            if len(self._kept) + len(missing) > _MOST_KEPT:
+                self._forget()
+                missing = list(numbers)
+            for found in self._database().load(missing):
+                self._kept[found.row.id] = self._indexed(found)
+                self._flows.update({flow.name: (flow, found.facts) for flow in found.flows})
+        return [self._kept[number] for number in numbers if number in self._kept]
+
+    def _forget(self) -> None:
+        """Empty the cache of rules and flows."""
+        self._kept.clear()
+        self._grammars.clear()
+        self._flows.clear()
+
+    def _indexed(self, found: StoredRule) -> IndexedRule:
+        learned = found.row.digest.startswith(_LEARNED)
+        body = found.row.body
+        grammar = self._grammars.get(body)
+        if grammar is None:
+            grammar = self._grammars[body] = CompiledGrammar.read(json.loads(body))
+        return IndexedRule(
+            row=found.row,
+            grammar=grammar,
+            flows=self._flow_of_construction(found.row.digest) if learned else found.flows,
+            pack=found.pack,
+            text_slots=_text_slots(grammar.rules),
         )
-        return rule
+
+    def _flow_of_construction(self, digest: str) -> tuple[FlowRow, ...]:
+        """Return the flow of a construction while its parameters are those of the learning."""
+        database = self._database()
+        learned = database.facts(digest) or {}
+        found = database.flow(str(learned["flow"]))
+        if found is None:
+            return ()
+        flow, facts = found
+        declared = facts.get("parameters", {})
+        same = isinstance(declared, Mapping) and schema_digest(declared) == learned["schema"]
+        return (flow,) if same else ()
+
+
+def _text_slots(rules: Rules) -> int:
+    return sum(
+        isinstance(step.part, TextSlot)
+        for patterns in rules
+        for pattern in patterns
+        for step in pattern.steps
+    )
 
 
 def _facts(descriptor: Mapping[str, object], problems: Sequence[str]) -> dict[str, object]:
@@ -335,20 +399,6 @@ def _facts(descriptor: Mapping[str, object], problems: Sequence[str]) -> dict[st
     kept = ("name", "description", "parameters", "pack", "learn", "examples", "unsupported")
     facts = {key: descriptor[key] for key in kept if key in descriptor}
     return {**facts, "problems": list(problems)}
-
-
-def _flows_of(
-    database: RuleDatabase, row: RuleRow, facts: Mapping[str, object]
-) -> Iterable[FlowRow]:
-    """Return the flows that a rule belongs to."""
-    if not row.digest.startswith(_LEARNED):
-        return database.flows_of(row.digest)
-    flow = database.flow(str(facts["flow"]))
-    if flow is None:
-        return ()
-    declared = (database.facts(flow.digest) or {}).get("parameters", {})
-    same = isinstance(declared, Mapping) and schema_digest(declared) == facts["schema"]
-    return (flow,) if same else ()
 
 
 def _row_of(flow: Flow, seal: str) -> FlowRow:

@@ -150,3 +150,24 @@ def test_the_worst_sentence_ends_soon(grammar: str, last: str) -> None:
     else:
         assert (reading is not None) == (last == "end")
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "again", ["[...x]", "[{...x[0]}]", "x.concat([]).reverse()", "x.join(',').split(',')"]
+)
+def test_making_large_values_is_work(again: str) -> None:
+    """An expression that makes another large value at each level ends at the limit of work, and
+    is read for a small value.
+    """
+    rules = f"<Start> = $(x:<r>) -> typeof x; <r> = please $(x:<r>) -> {again}"
+    sentence = " ".join(["please"] * 280)
+    small, large = (
+        f"[{{{', '.join(f'k{number}: 1' for number in range(count))}}}]"
+        if "{" in again
+        else f"[{', '.join(['1'] * count)}]"
+        for count in (2, 9000)
+    )
+    assert best(f"{rules} | please -> {small};", sentence) == "object"
+    with pytest.raises(SentenceError, match="too many possible readings"):
+        best(f"{rules} | please -> {large};", sentence)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from uncaged_dispatcher.grammar.best import best_reading
+from uncaged_dispatcher.grammar.bounds import bound_of_rank
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar
 from uncaged_dispatcher.grammar.occurrences import Occurrences
 from uncaged_dispatcher.grammar.requirements import index_words
@@ -17,7 +18,11 @@ from uncaged_dispatcher.grammar.sentences import Sentence
 from uncaged_dispatcher.index.compiling import compile_flow
 from uncaged_dispatcher.index.database import RuleDatabase
 
-PARTS = ("a", "b", "(a | b)", "(c)?", "(a b)?", "$(x)", "$(n:number)?", "d-e", "(c | d e)")
+PARTS = (
+    *("a", "b", "(a | b)", "(c)?", "(a b)?", "$(x)", "$(n:number)?", "d-e", "(c | d e)", "(a)+"),
+    *("$(x)?", "(b $(y))?", "a 3", "你好", "c\\+"),
+)
+WORDS = ("a", "b", "c", "d", "e", "d-e", "1", "x", "3", "a3", "你好", "你", "c+", "-1.5", ",")
 
 
 @pytest.fixture
@@ -29,13 +34,13 @@ def database() -> Iterator[RuleDatabase]:
 
 @given(
     st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=4), min_size=1, max_size=6),
-    st.lists(st.sampled_from(("a", "b", "c", "d", "e", "d-e", "1", "x")), max_size=6),
+    st.lists(st.sampled_from(WORDS), max_size=6),
 )
 def test_a_look_up_finds_every_rule_that_reads_a_sentence(
     patterns: list[list[str]], words: list[str]
 ) -> None:
     """No rule that reads a sentence is left out by its required words, their order, or the key
-    under which it is filed.
+    under which it is filed; and no reading is better than the bound of its rule.
     """
     database = RuleDatabase(None, "1")
     for number, parts in enumerate(patterns):
@@ -43,20 +48,22 @@ def test_a_look_up_finds_every_rule_that_reads_a_sentence(
         with database.changing():
             database.put_source(str(number), {}, compile_flow(str(number), descriptor).rules)
     sentence = Sentence(" ".join(words))
-    found = set(database.find(index_words(sentence.folded)))
+    found = {rule.number: rule.bound for rule in database.find(index_words(sentence.folded))}
     for rule in database.rules():
         grammar = CompiledGrammar.read(json.loads(rule.body))
         reading = best_reading(grammar, Occurrences(sentence, whole_words=True))
         assert reading is None or rule.id in found, (rule.pattern, sentence.text)
+        assert reading is None or bound_of_rank(reading.rank) >= found[rule.id], rule.pattern
     database.close()
 
 
 def test_words_in_another_order_find_no_rule(database: RuleDatabase) -> None:
-    """A rule is found by its words in their order, with others between them, and not otherwise."""
+    """A rule is found by its words in their order, with others where it has other parts."""
     with database.changing():
         descriptor = {"name": "greet", "patterns": ["good $(x) morning"]}
         database.put_source("1", {}, compile_flow("1", descriptor).rules)
     assert len(database.find(["good", "old", "morning"])) == 1
+    assert database.find(["good", "old", "morning", "all"]) == []
     assert database.find(["morning", "old", "good"]) == []
     assert database.find(["good"]) == []
 
