@@ -5,15 +5,16 @@ A part is a set of phrases, of which one must be in the sentence, or the place o
 
 from __future__ import annotations
 
-import hashlib
 import re
+
+# not hashlib: it loads OpenSSL, three milliseconds of each sentence's start
+from _blake2 import blake2b
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from uncaged_bundles import shapes
-from uncaged_bundles.records import dataclass
-from uncaged_engine.services.journal import encode
+from uncaged_bundles.records import dataclass, replace
+from uncaged_engine.services.canonical import encode
 
 from ..calls import Call
 
@@ -161,7 +162,17 @@ def _pattern_of(part: Part) -> str:
 
 def schema_digest(parameters: Mapping[str, object]) -> str:
     """Return the digest of a flow's parameters; another one silences its constructions."""
-    return hashlib.blake2b(encode(dict(parameters)).encode(), digest_size=12).hexdigest()
+    return blake2b(encode(dict(parameters)).encode(), digest_size=12).hexdigest()
+
+
+def schema_defaults(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults of a flow's parameters."""
+    declared = shapes.mapping(parameters.get("properties", {}), ("parameters", "properties"))
+    return {
+        name: schema["default"]
+        for name, schema in declared.items()
+        if isinstance(schema, Mapping) and "default" in schema
+    }
 
 
 def learn(
@@ -177,10 +188,9 @@ def learn(
     left.
     """
     found: list[tuple[int, int, Slot]] = []
-    declared = shapes.mapping(parameters.get("properties", {}), ("parameters", "properties"))
+    defaults = schema_defaults(parameters)
     for name, value in call.params.items():
-        schema = declared.get(name)
-        if isinstance(schema, Mapping) and "default" in schema and schema["default"] == value:
+        if name in defaults and defaults[name] == value:
             continue  # the flow's own, whether the sentence has it or not
         place = _place_of(value, sentence)
         if place is None:
@@ -205,7 +215,7 @@ def learn(
     digest = schema_digest(parameters)
     key = encode([call.flow, sentence, digest]).encode()
     return Construction(
-        id=hashlib.blake2b(key, digest_size=5).hexdigest(),
+        id=blake2b(key, digest_size=5).hexdigest(),
         flow=call.flow,
         parts=tuple(parts),
         schema=digest,

@@ -17,8 +17,7 @@ from uncaged_bundles.shapes import ShapeError
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.services.journal import CodecError, decode, encode
-from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.canonical import CodecError, decode, encode
 
 from .construction import Construction, merged, schema_digest
 
@@ -170,6 +169,8 @@ class FlowDigests:
         if found is None or not found.enabled:
             return None
         try:
+            from uncaged_engine.services.registry import KNOWN  # 6 ms before a worker starts
+
             descriptor = self._store.load_bundle(found.hash, KNOWN).descriptor
         except UncagedError:
             return None

@@ -15,6 +15,10 @@ from ..entities.types import EntityType, read_entity_type
 
 OURS = "uncaged-workflow"
 """The distribution whose packs may call verbs of the command line."""
+FROM_PERSON = "person"
+FROM_FLOWS = "flows"
+FROM_SERVER = "mcpServers in config.yaml"
+"""Origins of packs that no distribution ships."""
 MAX_PACK_BYTES = 1 << 20
 MAX_RULE_CHARACTERS = 200_000
 _KEYS = ("name", "description", "enabled", "priority", "hosts", "entities", "rules", "flows")
@@ -27,8 +31,8 @@ class Pack:
     enabled: as the file says; a person's `pack enable` and `pack disable` come before it. priority:
     the higher is preferred when readings of several packs are equal. hosts: sites on which a web
     pack is offered. rules: text of the sentence grammar; its values are calls of the pack's flows.
-    origin: ``person``, the distribution that ships it, or ``flows`` for a pack that only
-    descriptors name.
+    origin: the distribution that ships it, `FROM_PERSON`, `FROM_SERVER` for the tools of an MCP
+    server, or `FROM_FLOWS` for a pack that only descriptors name.
     """
 
     name: str
@@ -39,7 +43,12 @@ class Pack:
     entities: Mapping[str, EntityType] = field(default_factory=dict)
     rules: str = ""
     flows: tuple[str, ...] = ()
-    origin: str = "person"
+    origin: str = FROM_PERSON
+
+    @property
+    def is_shipped(self) -> bool:
+        """Return whether a distribution ships the pack."""
+        return self.origin not in (FROM_PERSON, FROM_FLOWS, FROM_SERVER)
 
     @property
     def built_in(self) -> bool:
@@ -61,7 +70,7 @@ class Pack:
         return cls(**{**document, **texts, "entities": entities})
 
 
-def read_pack(data: bytes, where: str, origin: str = "person") -> Pack:
+def read_pack(data: bytes, where: str, origin: str = FROM_PERSON) -> Pack:
     """Check a pack file.
 
     Raises:

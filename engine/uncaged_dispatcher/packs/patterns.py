@@ -29,12 +29,30 @@ _ENDS_RULE = re.compile(r"->|;")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternRule:
-    """One pattern of a flow as a grammar. name: of its rule; alias: a person added the pattern."""
+    """One pattern of a flow as a grammar. name: of its rule; alias: a person added the pattern;
+    imports: the line that names its types; ways: its alternatives with the JSON of their params.
+    """
 
     name: str
+    flow: str
     pattern: str
     alias: bool
-    text: str
+    imports: str
+    ways: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """The grammar, whose value is a call of the flow."""
+        return self._grammar(self.name, f"flow: {json.dumps(self.flow)}, ")
+
+    @property
+    def common_text(self) -> str:
+        """The grammar without the names of rule and flow: that of all flows with this pattern."""
+        return self._grammar("Pattern", "")
+
+    def _grammar(self, name: str, flow: str) -> str:
+        ways = "\n  | ".join(f"{way} -> {{ {flow}params: {params} }}" for way, params in self.ways)
+        return f"{self.imports}<Start> = <{name}>;\n<{name}> [spacing=auto] = {ways};\n"
 
 
 def pattern_rules(flow: str, descriptor: Mapping[str, object]) -> tuple[PatternRule, ...]:
@@ -92,18 +110,20 @@ def rule_name(flow: str, number: int) -> str:
 def _rule(
     flow: str, number: int, pattern: str, parameters: Iterable[str], *, alias: bool
 ) -> PatternRule:
-    name = rule_name(flow, number)
     declared = {parameter.lower(): parameter for parameter in parameters}
-    ways = [
-        f"{_normal(way)} -> {{ flow: {json.dumps(flow)}, params: {_params(way, declared)} }}"
-        for alternative in alternatives(pattern)
-        for way in expanded(alternative)
-    ]
-    lines = "\n  | ".join(ways)
     types = {found[2] for found in _CAPTURE.finditer(pattern) if found[2]} - _FREE
-    imports = f"import {{ {', '.join(sorted(types))} }};\n" if types else ""
-    text = f"{imports}<Start> = <{name}>;\n<{name}> [spacing=auto] = {lines};\n"
-    return PatternRule(name=name, pattern=pattern, alias=alias, text=text)
+    return PatternRule(
+        name=rule_name(flow, number),
+        flow=flow,
+        pattern=pattern,
+        alias=alias,
+        imports=f"import {{ {', '.join(sorted(types))} }};\n" if types else "",
+        ways=tuple(
+            (_normal(way), _params(way, declared))
+            for alternative in alternatives(pattern)
+            for way in expanded(alternative)
+        ),
+    )
 
 
 def alternatives(pattern: str) -> Iterator[str]:

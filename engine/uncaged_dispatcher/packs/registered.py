@@ -4,6 +4,7 @@ person enabled or disabled.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,14 +13,18 @@ from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, Us
 from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.services import registry as plugins
+from uncaged_engine.services import entry_points as plugins
 
-from .pack import Pack, file_name, read_pack
+from .pack import FROM_FLOWS, FROM_PERSON, FROM_SERVER, Pack, file_name, read_pack
 
 GROUP = "uncaged_workflow.packs"
 LOCK_TIMEOUT_S = 30.0
 STATES = "states"
 """Name of the file with a person's choices: pack name to enabled or not."""
+SERVERS = "servers"
+"""Name of the directory with the packs of MCP servers. A change in it changes its own state, which
+`RegisteredPacks.stamp` sees.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,7 @@ class PackSet:
         lists it. A declared pack without a file has its name only.
         """
         if declared:
-            return self.packs.get(declared) or Pack(name=declared, origin="flows")
+            return self.packs.get(declared) or Pack(name=declared, origin=FROM_FLOWS)
         return next((pack for pack in self.packs.values() if flow in pack.flows), None)
 
 
@@ -85,6 +90,18 @@ class RegisteredPacks:
             ) from exc
         self._choose(name, None)
 
+    def put_server(self, name: str, description: str) -> None:
+        """Register the pack of an MCP server; its flows declare it."""
+        directory = self.directory / SERVERS
+        data = json.dumps({"name": name, "description": description}).encode()
+        if read_if_there(file_name(directory, name)) != data:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(file_name(directory, name), data)
+
+    def drop_server(self, name: str) -> None:
+        """Remove the pack of an MCP server."""
+        file_name(self.directory / SERVERS, name).unlink(missing_ok=True)
+
     def set_enabled(self, name: str, enabled: bool, known: Iterable[str] = ()) -> None:
         """Enable or disable a pack whole. known: packs that only descriptors name."""
         if name not in known:
@@ -122,8 +139,9 @@ class RegisteredPacks:
                 continue
             packs[found.name] = found
         for path in self._files():
+            origin = FROM_SERVER if path.parent.name == SERVERS else FROM_PERSON
             try:
-                found = read_pack(read_if_there(path) or b"", str(path))
+                found = read_pack(read_if_there(path) or b"", str(path), origin)
             except UncagedError as exc:
                 problems.append(str(exc))
                 continue
@@ -134,13 +152,15 @@ class RegisteredPacks:
             for name, pack in packs.items()
         }
         for name in states.keys() - packs.keys():
-            packs[name] = Pack(name=name, enabled=states[name], origin="flows")
+            packs[name] = Pack(name=name, enabled=states[name], origin=FROM_FLOWS)
         ordered = sorted(packs.values(), key=lambda pack: (-pack.priority, pack.name))
         return PackSet(packs={pack.name: pack for pack in ordered}, problems=tuple(problems))
 
     def _files(self) -> list[Path]:
+        """Return the pack files, those of MCP servers first: a person's file replaces them."""
+        directories = (self.directory / SERVERS, self.directory)
         try:
-            return sorted(self.directory.glob("*.yaml"))
+            return [path for each in directories for path in sorted(each.glob("*.yaml"))]
         except OSError:
             return []
 

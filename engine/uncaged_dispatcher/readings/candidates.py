@@ -13,7 +13,6 @@ from ..calls import Call, Tier
 from ..entities.captures import restored
 from ..grammar.readings import Rank, Reading
 from ..grammar.sentences import Sentence
-from ..index.database import FlowRow
 from ..index.rule_index import IndexedRule
 from ..packs.verbs import VERB_MARK
 
@@ -59,12 +58,12 @@ class CandidateReading:
         return tuple(call.flow for call in self.calls)
 
 
-def flow_calls(reading: Reading, sentence: Sentence, flow: FlowRow) -> tuple[tuple[Call, ...], int]:
+def flow_calls(reading: Reading, sentence: Sentence, flow: str) -> tuple[tuple[Call, ...], int]:
     """Return the call of a flow's own rule, and how many of its parameters are implicit: none."""
     value = reading.value
     params = value.get("params") if isinstance(value, Mapping) else None
     found = restored(params, sentence, reading.entities)
-    return (Call(flow=flow.name, params=found if isinstance(found, dict) else {}),), 0
+    return (Call(flow=flow, params=found if isinstance(found, dict) else {}),), 0
 
 
 def pack_calls(

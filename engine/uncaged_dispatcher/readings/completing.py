@@ -12,11 +12,39 @@ from uncaged_bundles.records import dataclass
 from ..grammar.compiled import CompiledGrammar
 from ..grammar.completion import Completion, complete_prefix
 from ..grammar.continuations import Direction
+from .interpreter import Interpreter
 
 BUDGET_S = 0.25
 """Processor time of one completion; the rules that are left then are not asked."""
+MAX_RULES = 2_000
+"""Rules of a store that are kept for completion."""
 MAX_WORDS = 100
 MAX_PROPERTIES = 20
+
+
+class EnabledRules:
+    """The rules of a store as they are now, loaded again after a change. They belong to the thread
+    of execution of their interpreter.
+    """
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+        self._seen: object = None
+        self._grammars: list[CompiledGrammar] = []
+
+    def read(self) -> list[CompiledGrammar]:
+        """Return the rules."""
+        index = self._interpreter.index
+        index.refresh()
+        if index.seen != self._seen:
+            rules = index.enabled_grammars()
+            self._grammars = [grammar for _, grammar in zip(range(MAX_RULES), rules, strict=False)]
+            self._seen = index.seen
+        return self._grammars
+
+    def close(self) -> None:
+        """Close the interpreter."""
+        self._interpreter.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from uncaged_bundles.records import dataclass
 from ..calls import Interpretation, Miss, Question
 from .candidates import CandidateReading
 from .context import SentenceContext
+from .directives import split_directive
 from .interpreter import Interpreter
 
 _CRITERIA = (
@@ -37,6 +38,7 @@ class Explanation:
             "readings": [
                 {
                     "calls": [call.document() for call in one.calls],
+                    "by": one.by,
                     "rule": one.pattern,
                     "pack": one.pack,
                     "score": {
@@ -64,11 +66,13 @@ def explain(
 
     Raises:
         SentenceError: the sentence is too long, or has characters that are not read.
+        UsageError: its directive cannot be followed.
     """
-    readings = tuple(interpreter.candidates(text, context=context))
-    result = interpreter.interpret(text, context=context, log=False)
+    sentence = split_directive(text).readable()
+    readings = tuple(interpreter.candidates(sentence, context=context))
+    result = interpreter.interpret(sentence, context=context, log=False)
     return Explanation(
-        sentence=text.strip(), readings=readings, result=result, why=_why(result, readings)
+        sentence=sentence, readings=readings, result=result, why=_why(result, readings)
     )
 
 

@@ -13,14 +13,15 @@ from uncaged_bundles.records import replace
 from uncaged_engine.api import Engine
 
 from ..calls import Advice, Interpretation, Miss, Offer, Question
+from ..grammar.compiled import CompiledGrammar
 from ..grammar.sentences import Sentence
 from ..index.rule_index import RuleIndex
 from .advice import corrected, nearest_flows
 from .candidates import CandidateReading
 from .collisions import colliding, decide
 from .context import SentenceContext
-from .preferences import CollisionLog, Preferences
-from .reading import SentenceReader
+from .preferences import CollisionLog, Preferences, situation
+from .reading import SentenceReader, is_outside
 
 SHOWN_CHOICES = 9
 SHOWN_REFUSALS = 5
@@ -56,24 +57,33 @@ class Interpreter:
         begin = time.perf_counter()
         context = context or SentenceContext()
         sentence = Sentence(text.strip())
-        candidates = self._reader.candidates(sentence, context)
+        candidates = self._reader.leading(
+            sentence, context, lambda: self.engine.config.collisions.kind == "scores"
+        )
         accepted = self._reader.accepted(candidates, context)
         first = next(accepted, None)
         if first is None:
             return self._miss(sentence.text, candidates, context, begin)
         if len(candidates) == 1:
             return _interpretation(first, begin)
-        return self._decided(sentence.text, [first, *accepted], begin, log=log)
+        # the other packs are for what those of the activity leave unknown
+        outside = is_outside(first, context)
+        others = [one for one in accepted if is_outside(one, context) == outside]
+        return self._decided(sentence.text, [first, *others], begin, log=log)
 
-    def needs_consent(self, flow: str) -> bool:
-        """Return whether a flow is marked in the registry, so that a person must agree."""
-        found = self.engine.registry.flow(flow)
-        return found is not None and found.confirm
-
-    def choose(self, question: Question, answer: str, *, remember: bool = False) -> Interpretation:
+    def choose(
+        self,
+        question: Question,
+        answer: str,
+        *,
+        remember: bool = False,
+        context: SentenceContext | None = None,
+    ) -> Interpretation:
         """Return the reading that a person chose; with *remember*, the same choice among the same
         flows is not asked again.
 
+        Args:
+            context: the one in which the sentence was read.
         Raises:
             UsageError: the answer names no choice.
         """
@@ -81,7 +91,7 @@ class Interpreter:
         if remember:
             candidates = [
                 candidate
-                for candidate in self.candidates(question.sentence)
+                for candidate in self.candidates(question.sentence, context=context)
                 if any(candidate.calls == one.interpretation.calls for one in question.choices)
             ]
             for candidate in candidates:
@@ -97,6 +107,23 @@ class Interpreter:
         context = context or SentenceContext()
         candidates = self._reader.candidates(Sentence(text.strip()), context)
         return [self._reader.checked(candidate, context) for candidate in candidates]
+
+    def read_by(self, grammar: CompiledGrammar, flow: str, text: str) -> CandidateReading | None:
+        """Return the best reading of a sentence by a rule that is not in the index, as a call of
+        *flow*; None if it does not read it.
+        """
+        return self._reader.read_by(grammar, flow, Sentence(text.strip()), SentenceContext())
+
+    def remembered_choice(self, text: str, *, context: SentenceContext | None = None) -> str | None:
+        """Return the key of the remembered choice that decides a sentence, or None."""
+        sentence = Sentence(text.strip())
+        context = context or SentenceContext()
+        found = self._reader.candidates(sentence, context)
+        accepted = list(self._reader.accepted(found, context))
+        tied = colliding(accepted, self.engine.config.collisions) if accepted else []
+        if len(tied) < 2 or self.preferences.find(sentence.text, tied) is None:
+            return None
+        return situation(sentence.text, tied)
 
     def _decided(
         self, sentence: str, accepted: Sequence[CandidateReading], begin: float, *, log: bool

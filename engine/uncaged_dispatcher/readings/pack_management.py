@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine
 
 from ..index.rule_index import RuleIndex
-from ..packs.pack import Pack, read_pack
+from ..mcp.servers import McpPacks
+from ..packs.pack import FROM_FLOWS, FROM_SERVER, Pack, read_pack
 from ..packs.registered import RegisteredPacks
 
 
@@ -37,6 +38,7 @@ class PackManager:
 
     def __init__(self, engine: Engine) -> None:
         self._packs = RegisteredPacks(engine.store)
+        self._servers = McpPacks(engine)
         self._index = RuleIndex(engine)
 
     def add(self, data: bytes, where: str) -> PackReport:
@@ -66,8 +68,9 @@ class PackManager:
         Raises:
             NotFoundError: there is no such pack. RefusedError: it is the product's own.
         """
-        pack = self.report(name).pack
-        if pack.built_in and not enabled:
+        # the tools of a server need not be known for this
+        is_server = name in self._servers.configured
+        if not is_server and self.report(name).pack.built_in and not enabled:
             raise RefusedError(
                 f"the pack {name!r} has the sentences for the command itself and cannot be disabled"
             )
@@ -75,19 +78,26 @@ class PackManager:
 
     def reports(self) -> tuple[list[PackReport], tuple[str, ...]]:
         """Return all packs, those that only descriptors name included, and the problems of files
-        that are no packs.
+        that are no packs. The tools of MCP servers are listed if that was not done.
         """
+        self._servers.bring_in()
         self._index.refresh()
         found = self._packs.read()
-        names = [*found.packs, *(n for n in self._index.pack_names() if n not in found.packs)]
+        names = dict.fromkeys([*found.packs, *self._index.pack_names(), *self._servers.configured])
         return [self._report(name) for name in names], found.problems
 
-    def report(self, name: str) -> PackReport:
-        """Return one pack.
+    def report(self, name: str, *, anew: bool = False) -> PackReport:
+        """Return one pack. The tools of an MCP server are listed if that was not done, or *anew*.
 
         Raises:
-            NotFoundError: there is none of this name.
+            NotFoundError: there is none of this name. UsageError: there is nothing to list anew.
         """
+        if anew and name not in self._servers.configured:
+            self._packs.get(name)
+            raise UsageError(
+                f"{name!r} is no MCP server in config.yaml, so there is nothing to list anew"
+            )
+        self._servers.bring_in([name], anew=anew)
         self._index.refresh()
         return self._report(name)
 
@@ -106,13 +116,16 @@ class PackManager:
     def _report(self, name: str) -> PackReport:
         declared = self._index.declared_flows(name)
         packs = self._packs.read().packs
-        if name in packs or not declared:
+        if name not in packs and name in self._servers.configured:
+            is_enabled = self._packs.is_enabled(name)
+            pack = Pack(name=name, enabled=is_enabled, origin=FROM_SERVER)
+        elif name in packs or not declared:
             pack = self._packs.get(name)
         else:
-            pack = Pack(name=name, enabled=self._packs.is_enabled(name), origin="flows")
+            pack = Pack(name=name, enabled=self._packs.is_enabled(name), origin=FROM_FLOWS)
         flows, missing, disabled = [], [], []
         patterns: dict[str, tuple[str, ...]] = {}
-        problems = list(self._index.problems_of_pack(name))
+        problems = [*self._index.problems_of_pack(name), *self._servers.problems(name)]
         for flow in dict.fromkeys((*pack.flows, *declared)):
             found = self._index.flow(flow)
             if found is None:

@@ -5,6 +5,7 @@ store's ``dispatcher`` directory. A file that cannot be read is an empty one.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,10 @@ from .candidates import CandidateReading
 
 KEPT_COLLISIONS = 50
 KEPT_PREFERENCES = 1_000
+TRIMMED_BYTES = 1 << 18
+"""Size of the log of collisions at which its older lines go."""
 LOCK_TIMEOUT_S = 10.0
+_APPENDED = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class Preferences:
@@ -58,20 +62,37 @@ class Preferences:
 
 
 class CollisionLog:
-    """The last collisions of one store, oldest first."""
+    """The last collisions of one store, oldest first, as JSON Lines. Lines are only added, without
+    a flush; the oldest go when the file has grown large.
+    """
 
     def __init__(self, store: Store) -> None:
-        self._path = store.root / "dispatcher" / "collisions.json"
+        self._path = store.root / "dispatcher" / "collisions.jsonl"
 
     def append(self, record: Mapping[str, object]) -> None:
-        """Add a collision; the oldest goes when there are more than fifty."""
+        """Add a collision."""
+        line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         with _changing(self._path):
-            _write(self._path, [*self.read(), dict(record)][-KEPT_COLLISIONS:])
+            handle = os.open(self._path, _APPENDED, 0o666)
+            try:
+                size = os.fstat(handle).st_size
+                # the writer before may have died within its line
+                whole = size == 0 or os.pread(handle, 1, size - 1) == b"\n"
+                size += os.write(handle, line if whole else b"\n" + line)
+            finally:
+                os.close(handle)
+            if size > TRIMMED_BYTES:
+                write_atomically(self._path, b"".join(self._lines()))
 
     def read(self) -> list[Mapping[str, Any]]:
         """Return the last collisions."""
-        found = _read(self._path)
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        found = map(_decoded, self._lines())
+        return [record for record in found if isinstance(record, dict)]
+
+    def _lines(self) -> list[bytes]:
+        """Return the lines of the last collisions."""
+        data = read_if_there(self._path) or b""
+        return data.splitlines(keepends=True)[-KEPT_COLLISIONS:]
 
 
 def situation(sentence: str, candidates: Sequence[CandidateReading]) -> str:
@@ -93,8 +114,13 @@ def identity(candidate: CandidateReading, candidates: Sequence[CandidateReading]
 
 
 def _read(path: Path) -> object:
+    return _decoded(read_if_there(path) or b"null")
+
+
+def _decoded(data: bytes) -> object:
+    """Return the value of a JSON text; None for another text."""
     try:
-        found: object = json.loads(read_if_there(path) or b"null")
+        found: object = json.loads(data)
     except ValueError:
         return None
     return found

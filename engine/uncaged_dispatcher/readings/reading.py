@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import replace
@@ -12,13 +14,15 @@ from ..entities.captures import TEXT
 from ..entities.readers import Readers
 from ..entities.types import EntityType
 from ..grammar.best import best_reading
+from ..grammar.bounds import bound_of_rank
 from ..grammar.choices import Choices
+from ..grammar.compiled import CompiledGrammar
 from ..grammar.matching import match_all
 from ..grammar.occurrences import MAX_STEPS, Occurrences
-from ..grammar.patterns import Rules, TextSlot
 from ..grammar.readings import Reading
 from ..grammar.requirements import index_words
 from ..grammar.sentences import Sentence, SentenceError
+from ..index.database import FoundRule
 from ..index.rule_index import IndexedRule, RuleIndex
 from ..packs.pack import Pack
 from ..packs.registered import PackSet
@@ -29,8 +33,8 @@ from .context import SentenceContext
 
 MOST_READINGS = 64
 """Readings of one rule among which equally good ones are looked for."""
-MOST_STEPS = 2 * MAX_STEPS
-"""Work for all rules of one sentence."""
+MOST_STEPS = MAX_STEPS
+"""Work for the rules of one sentence, beyond which no other rule is tried."""
 
 
 class SentenceReader:
@@ -46,33 +50,93 @@ class SentenceReader:
         Raises:
             SentenceError: reading takes too much work, and no rule was read before.
         """
+        return self._candidates(sentence, context, lambda _found, _bound: False)
+
+    def leading(
+        self, sentence: Sentence, context: SentenceContext, is_by_rank: Callable[[], bool]
+    ) -> list[CandidateReading]:
+        """Return the `candidates`; if the rank alone counts, without those that are surely behind
+        one that can run: their rules are not read.
+        """
+        if context.packs or TEXT in context.entities:
+            return self.candidates(sentence, context)  # these come before a better rank
+
+        def is_decided(found: Sequence[CandidateReading], bound: int) -> bool:
+            better = (one for one in found if not one.implicit and bound_of_rank(one.rank) < bound)
+            return next(self.accepted(better, context), None) is not None and is_by_rank()
+
+        return self._candidates(sentence, context, is_decided)
+
+    def _candidates(
+        self,
+        sentence: Sentence,
+        context: SentenceContext,
+        is_decided: Callable[[Sequence[CandidateReading], int], bool],
+    ) -> list[CandidateReading]:
+        """Return the readings by the rules before the first whose bound decides with those so far
+        that no further rule is read.
+        """
         self._index.refresh()
-        rules = self._index.find(index_words(sentence.folded))
-        if not rules:
+        listed = self._index.find(index_words(sentence.folded))
+        if not listed:
             return []
         packs = self._index.packs()
-        places = Occurrences(
-            sentence,
-            whole_words=True,
-            entities=Readers(_declared(packs), context.entities, context.now),
-        )
+        places = _places(sentence, packs, context)
         found: list[CandidateReading] = []
-        spent = 0
+        numbers: list[int] = []
+        known: dict[str, list[Reading]] = {}
+        last = spent = 0
         problem: SentenceError | None = None
-        for rule in rules:
+        for bound, rule in self._rules(listed):
+            if bound > last and is_decided(found, bound):
+                break
+            last = bound
+            if spent > MOST_STEPS:
+                problem = problem or SentenceError(
+                    f"the sentence has too many possible readings: gave up before the last of {len(listed)} rules"
+                )
+                break
             places.steps = 0
             try:
-                for reading in _readings(rule, places):
+                for reading in _readings(rule, places, known):
                     found += self._calls(rule, reading, sentence, packs, context)
             except SentenceError as exc:
                 problem = exc
+            numbers += [rule.row.id] * (len(found) - len(numbers))
             spent += places.steps
-            if spent > MOST_STEPS:
-                break
         if problem is not None and not found:
             raise problem
-        found.sort(key=lambda candidate: (_outside(candidate, context), candidate.order))
-        return found
+        ranked = sorted(
+            range(len(found)),
+            key=lambda at: (is_outside(found[at], context), found[at].order, numbers[at], at),
+        )
+        return [found[at] for at in ranked]
+
+    def _rules(self, listed: Iterable[FoundRule]) -> Iterator[tuple[int, IndexedRule]]:
+        """Yield rules with their bounds; those of one bound are loaded at once."""
+        for bound, found in groupby(listed, itemgetter(0)):
+            for rule in self._index.rules([number for _, number in found]):
+                yield bound, rule
+
+    def read_by(
+        self, grammar: CompiledGrammar, flow: str, sentence: Sentence, context: SentenceContext
+    ) -> CandidateReading | None:
+        """Return the best reading by a rule that is not in the index, as a call of *flow*."""
+        places = _places(sentence, self._index.packs(), context)
+        reading = best_reading(grammar, places)
+        if reading is None:
+            return None
+        calls, implicit = flow_calls(reading, sentence, flow)
+        return CandidateReading(
+            calls=calls,
+            rule="",
+            pattern="",
+            pack="",
+            priority=0,
+            rank=reading.rank,
+            implicit=implicit,
+            refused=_unknown_entity(reading),
+        )
 
     def accepted(
         self, candidates: Iterable[CandidateReading], context: SentenceContext
@@ -108,9 +172,8 @@ class SentenceReader:
         """Yield the calls of one reading: one candidate for each flow with this bundle."""
         pattern = rule.row.pattern
         unknown = _unknown_entity(reading)
-        declared = str(rule.facts.get("pack", ""))
         if rule.is_pack:
-            pack = packs.packs.get(declared)
+            pack = packs.packs.get(rule.pack)
             if pack is None:
                 return
             try:
@@ -122,7 +185,7 @@ class SentenceReader:
             found: list[tuple[tuple[Call, ...], int, Pack | None]] = [(calls, implicit, pack)]
         else:
             found = [
-                (*flow_calls(reading, sentence, flow), packs.of_flow(flow.name, declared))
+                (*flow_calls(reading, sentence, flow.name), packs.of_flow(flow.name, rule.pack))
                 for flow in rule.flows
             ]
         for calls, implicit, owner in found:
@@ -162,34 +225,42 @@ class SentenceReader:
         return None
 
 
+def _places(sentence: Sentence, packs: PackSet, context: SentenceContext) -> Occurrences:
+    entities = Readers(_declared(packs), context.entities, context.now)
+    return Occurrences(sentence, whole_words=True, entities=entities)
+
+
 def _tier(rule: IndexedRule, calls: Sequence[Call]) -> Tier:
     if is_verb(calls):
         return "verb"
     return "construction" if rule.is_learned else "grammar"
 
 
-def _readings(rule: IndexedRule, places: Occurrences) -> Iterator[Reading]:
-    """Yield the best reading of a rule, and those that are as good."""
+def _readings(
+    rule: IndexedRule, places: Occurrences, known: dict[str, list[Reading]]
+) -> Iterator[Reading]:
+    """Yield the best reading of a rule, and those that are as good.
+
+    known: those of rules before it by their compiled form, which several flows may have.
+    """
+    found = known.get(rule.row.body)
+    if found is not None:
+        yield from found
+        return
+    found = known[rule.row.body] = []
     best = best_reading(rule.grammar, places)
     if best is None:
         return
+    found.append(best)
     yield best
-    if _text_slots(rule.grammar.rules) < 2:
+    if rule.text_slots < 2:
         return
     values = [best.value]
     for reading in match_all(rule.grammar, places, Choices(), MOST_READINGS):
         if reading.rank == best.rank and reading.value not in values:
             values.append(reading.value)
+            found.append(reading)
             yield reading
-
-
-def _text_slots(rules: Rules) -> int:
-    return sum(
-        isinstance(step.part, TextSlot)
-        for patterns in rules
-        for pattern in patterns
-        for step in pattern.steps
-    )
 
 
 def _unknown_entity(reading: Reading) -> str | None:
@@ -208,6 +279,6 @@ def _declared(packs: PackSet) -> Mapping[str, EntityType]:
     return found
 
 
-def _outside(candidate: CandidateReading, context: SentenceContext) -> bool:
+def is_outside(candidate: CandidateReading, context: SentenceContext) -> bool:
     """Return whether a candidate is of another pack than those of the activity."""
     return bool(context.packs) and candidate.pack not in context.packs

@@ -331,14 +331,15 @@ def test_a_sentence_that_too_many_rules_may_read_is_refused(
     engine: Engine, interpreter: Interpreter
 ) -> None:
     """A sentence with the words of more than a thousand rules is an error, and others are read."""
-    patterns = [f"word{number} $(x:wildcard)" for number in range(120)]
+    patterns = [f"$(x:wildcard) word{number} $(y:wildcard)" for number in range(120)]
     for number in range(9):
-        changed = [f"{pattern} {number}" for pattern in patterns]
-        add_flow(engine, f"flow-{number}", *changed, schema=parameters(x={}))
+        changed = [f"{pattern} {number} $(z:wildcard)" for pattern in patterns]
+        add_flow(engine, f"flow-{number}", *changed, schema=parameters(x={}, y={}, z={}))
     words = " ".join(f"word{number}" for number in range(120))
     with pytest.raises(UsageError, match="rules"):
-        interpreter.interpret(f"{words} 0 1 2 3 4 5 6 7 8")
-    assert called(interpreter, "word7 a 3") == [("flow-3", {"x": "a"})]
+        interpreter.interpret(f"a {words} 0 1 2 3 4 5 6 7 8 b")
+    found = called(interpreter, "a word7 b 3 c")
+    assert found == [("flow-3", {"x": "a", "y": "b", "z": "c"})]
 
 
 def test_a_marked_flow_is_named_for_consent(engine: Engine, interpreter: Interpreter) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testbed.sentences import add_flow, called, parameters
@@ -224,6 +225,51 @@ def test_flows_of_two_packs_with_like_descriptions_are_found(
     assert [one.flows for one in similar_flows(interpreter)] == [("forecast", "weather")]
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("{}", "rock"),
+        ("{several: abort}", None),
+        ("{several: ask}", ["rock", "silence"]),
+        ("{several: ask, strategy: ask}", ["rock", "silence"]),
+        ("{several: abort, strategy: priority, order: [silence]}", "silence"),
+    ],
+)
+def test_a_collision_in_a_sentence_of_several_calls_is_decided_by_its_own_setting(
+    engine: Engine, interpreter: Interpreter, settings: str, expected: str | list[str] | None
+) -> None:
+    """Where the strategy would ask, the pack with the higher priority is taken, or nothing runs, or
+    the question offers all calls of each reading.
+    """
+    for number, name in enumerate(("rock", "silence")):
+        for part in ("first", "second"):
+            add_flow(engine, f"{name}-{part}")
+        calls = ", ".join(f'{{ flow: "{name}-{part}" }}' for part in ("first", "second"))
+        text = f"""
+name: {name}
+description: Plays {name}.
+priority: {1 - number}
+flows: [{name}-first, {name}-second]
+rules: |
+  <Start> = party and sleep -> [{calls}];
+"""
+        PackManager(engine).add(text.encode(), f"{name}.yaml")
+    engine.store.config_path.write_text(f"collisions: {settings}\n")
+    found = interpreter.interpret("party and sleep")
+    if expected is None:
+        assert isinstance(found, Miss)
+        assert "2 meanings" in found.why
+    elif isinstance(expected, str):
+        assert isinstance(found, Interpretation)
+        assert [call.flow for call in found.calls] == [f"{expected}-first", f"{expected}-second"]
+    else:
+        assert isinstance(found, Question)
+        chosen = [interpreter.choose(found, choice.id).calls for choice in found.choices]
+        assert sorted([call.flow for call in calls] for calls in chosen) == [
+            [f"{name}-first", f"{name}-second"] for name in expected
+        ]
+
+
 def test_an_explanation_has_every_reading_and_starts_nothing(
     engine: Engine, interpreter: Interpreter
 ) -> None:
@@ -241,6 +287,8 @@ def test_an_explanation_has_every_reading_and_starts_nothing(
     assert found.why == "it has no free text"
     refused = next(one for one in found.readings if one.flows == ("pick",))
     assert refused.refused is not None and "allowed values" in refused.refused
+    shown: Any = found.document()["readings"]
+    assert [one["by"] for one in shown] == ["grammar"] * 3
     add_flow(engine, "other", "say hello")
     assert explain(interpreter, "say hello").document()["result"] == "question"
     assert interpreter.collisions.read() == []
@@ -258,6 +306,12 @@ def test_the_packs_of_an_activity_come_first(engine: Engine, interpreter: Interp
     found = interpreter.interpret("next page")
     assert isinstance(found, Interpretation)
     assert found.calls[0].flow == "next-page"
+    for pack in ("music", "reader"):
+        add_flow(engine, f"{pack}-help", "help me out", pack=pack)
+    found = interpreter.interpret("help me out", context=activity)
+    assert isinstance(found, Interpretation), "a reading outside is no collision"
+    assert found.calls[0].flow == "music-help"
+    assert isinstance(interpreter.interpret("help me out"), Question)
     add_flow(engine, "turn", "turn the page", pack="reader")
     alone = SentenceContext(packs=("music",), exclusive=True)
     assert isinstance(interpreter.interpret("turn the page", context=alone), Miss)
