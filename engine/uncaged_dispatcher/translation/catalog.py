@@ -1,4 +1,5 @@
-"""Full-text catalogue of a store's flows in SQLite FTS5: names, descriptions, patterns, examples.
+"""Catalogue of a store's flows in SQLite: full text of names, descriptions, patterns and examples
+(FTS5), joined with similarity by an embedding model where one is configured.
 
 The file is derived from the registry and brought up to date by each search: only versions that are
 new or gone are touched. A damaged file is made again.
@@ -8,20 +9,25 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from _blake2 import blake2b
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any, cast
 
 from uncaged_bundles.contract import Descriptor
 from uncaged_bundles.errors import StorageError, UncagedError
 from uncaged_bundles.examples import Example
 from uncaged_bundles.ids import BundleHash
-from uncaged_bundles.names import FlowName
 from uncaged_bundles.records import dataclass
+from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.registry import KNOWN
 
-LAYOUT = 1
+from ..packs.registered import RegisteredPacks
+from .similarity import TABLE, Embedder, TextOfFlow, close_packs, fused, similarities
+
+LAYOUT = 2
 """Version of the tables; a file of another version is made again."""
 WAIT_S = 30.0
 MOST_WORDS = 200
@@ -32,11 +38,12 @@ _TABLES = f"""
 create virtual table words using fts5(
     name, description, patterns, examples, tokenize = 'porter unicode61'
 );
-create table flows(id integer primary key, name text unique, hash text, pack text);
+create table flows(id integer primary key, name text unique, hash text, text text);
+{TABLE};
 pragma user_version = {LAYOUT};
 """
 _RANKED = """
-select flows.name, flows.hash from words join flows on flows.id = words.rowid
+select flows.name, -bm25(words, 4.0, 2.0, 3.0, 3.0) from words join flows on flows.id = words.rowid
 where words match ? order by bm25(words, 4.0, 2.0, 3.0, 3.0), flows.name
 """
 
@@ -62,43 +69,100 @@ class CatalogEntry:
         }
 
 
-class Catalog:
-    """The catalogue of one store. flows: name and hash of each enabled flow."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogResult:
+    """Flows that are nearest to a sentence, best first.
 
-    def __init__(self, store: Store, flows: Mapping[FlowName, BundleHash]) -> None:
+    ambiguous: packs among which similarity cannot choose. note: why the embedding model was not
+    used, or empty.
+    """
+
+    entries: tuple[CatalogEntry, ...]
+    ambiguous: tuple[str, ...] = ()
+    note: str = ""
+
+
+class Catalog:
+    """The catalogue of one store: its enabled flows, without those of disabled packs."""
+
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._flows = flows
+        self._packs = RegisteredPacks(store).read()
+        flows = Registry(store).read().flows.values()
+        self._flows: dict[str, BundleHash] = {
+            flow.name: flow.hash for flow in flows if flow.enabled
+        }
         self._path = store.root / "dispatcher" / "catalog.sqlite3"
 
-    def search(
+    def search(self, sentence: str, *, limit: int) -> list[CatalogEntry]:
+        """Return the flows that share most words with a sentence, best first."""
+        return list(self.find(sentence, limit=limit).entries)
+
+    def find(
         self,
         sentence: str,
         *,
         packs: Collection[str] = (),
         without: Collection[str] = (),
         limit: int,
-    ) -> list[CatalogEntry]:
-        """Return the flows that share most with a sentence, best first.
+        embedder: Embedder | None = None,
+        threshold: float = 0.0,
+    ) -> CatalogResult:
+        """Return the flows that are nearest to a sentence: by words, and by an embedding model.
 
         Args:
             packs: only flows of these; empty means all. without: names of flows to leave out.
+            threshold: packs with a difference below it, as a part of the best score, are
+                ambiguous; packs that the caller names never are.
         """
-        query = query_of(sentence)
-        if not query:
-            return []
-        with self._opened() as connection:
-            found = connection.execute(_RANKED, (query,)).fetchall()
+        scores, note = self._scores_by_words(sentence), ""
+        order = list(scores)
+        if embedder is not None:
+            # the client of models: only a store that has one configured
+            from uncaged_models.embeddings import EmbeddingsFailed
+
+            try:
+                meaning = similarities(self._opened, embedder, sentence, self._texts())
+            except EmbeddingsFailed as exc:
+                note = f"embeddings were not used: {exc}"
+            else:
+                order, scores = fused(order, meaning), meaning
         entries: list[CatalogEntry] = []
-        for name, digest in found:
+        for name in order:
             if len(entries) == limit:
                 break
-            if name in without:
+            if name in without or name not in self._flows:
                 continue
-            descriptor = self._descriptor(digest)
-            if descriptor is None or (packs and pack_of(descriptor) not in packs):
+            descriptor = self._descriptor(self._flows[name])
+            if descriptor is None:
                 continue
-            entries.append(entry_of(name, descriptor))
-        return entries
+            pack = self._packs.of_flow(name, declared_pack(descriptor))
+            if (pack is None or pack.enabled) and (not packs or (pack and pack.name in packs)):
+                entries.append(entry_of(name, "" if pack is None else pack.name, descriptor))
+        found = ((entry.pack, scores.get(entry.flow, 0.0)) for entry in entries)
+        ambiguous = () if packs else tuple(close_packs(found, threshold))
+        return CatalogResult(entries=tuple(entries), ambiguous=ambiguous, note=note)
+
+    def _scores_by_words(self, sentence: str) -> dict[str, float]:
+        """Return the flows that share words with a sentence, best first."""
+        query = query_of(sentence)
+        if not query:
+            return {}
+        with self._opened() as connection:
+            return dict(connection.execute(_RANKED, (query,)))
+
+    def _texts(self) -> list[TextOfFlow]:
+        """Return the texts of the flows that an embedding model compares."""
+        with self._opened() as connection:
+            rows = connection.execute("select name, hash, text from flows where text <> ''")
+            return [
+                TextOfFlow(flow=name, digest=text, read=partial(self._text, name, digest))
+                for name, digest, text in rows
+            ]
+
+    def _text(self, name: str, digest: BundleHash) -> str:
+        descriptor = self._descriptor(digest)
+        return name if descriptor is None else text_of(name, descriptor)
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -107,8 +171,9 @@ class Catalog:
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
             try:
                 connection = self._current()
-            except sqlite3.DatabaseError:
-                if not self._path.is_file():
+            except sqlite3.DatabaseError as exc:
+                is_locked = isinstance(exc, sqlite3.OperationalError) and "locked" in str(exc)
+                if is_locked or not self._path.is_file():
                     raise
                 self._path.unlink(missing_ok=True)
                 connection = self._current()
@@ -147,9 +212,9 @@ class Catalog:
                 continue
             descriptor = self._descriptor(digest)
             texts = ("", "", "", "") if descriptor is None else texts_of(name, descriptor)
-            pack = "" if descriptor is None else pack_of(descriptor)
+            text = "" if descriptor is None else _digest_of(text_of(name, descriptor))
             added = connection.execute(
-                "insert into flows(name, hash, pack) values (?, ?, ?)", (name, digest, pack)
+                "insert into flows(name, hash, text) values (?, ?, ?)", (name, digest, text)
             )
             connection.execute(
                 "insert into words(rowid, name, description, patterns, examples) values (?, ?, ?, ?, ?)",
@@ -179,13 +244,24 @@ def spaced(text: str) -> str:
 def texts_of(name: str, descriptor: Descriptor) -> tuple[str, str, str, str]:
     """Return the indexed texts of a flow: names, description, patterns, examples."""
     raw = descriptor.raw
-    names = f"{name} {name.replace('-', ' ')} {raw.get('displayName', '')} {pack_of(descriptor)}"
+    names = f"{name} {name.replace('-', ' ')} {raw.get('displayName', '')}"
     return (
         spaced(names),
         spaced(descriptor.description),
         spaced(" ".join(patterns_of(descriptor))),
         spaced(" ".join(sentences_of(descriptor))),
     )
+
+
+def text_of(name: str, descriptor: Descriptor) -> str:
+    """Return the text of a flow that an embedding model compares with a sentence."""
+    names = str(descriptor.raw.get("displayName", "")) or name.replace("-", " ")
+    lines = [names, descriptor.description, *sentences_of(descriptor), *patterns_of(descriptor)]
+    return "\n".join(line for line in lines if line)
+
+
+def _digest_of(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def sentences_of(descriptor: Descriptor) -> tuple[str, ...]:
@@ -199,16 +275,16 @@ def patterns_of(descriptor: Descriptor) -> tuple[str, ...]:
     return tuple(cast("Sequence[str]", descriptor.raw.get("patterns", ())))
 
 
-def pack_of(descriptor: Descriptor) -> str:
+def declared_pack(descriptor: Descriptor) -> str:
     """Return the pack that a flow's descriptor names, or an empty text."""
     return str(descriptor.raw.get("pack", ""))
 
 
-def entry_of(name: str, descriptor: Descriptor) -> CatalogEntry:
+def entry_of(name: str, pack: str, descriptor: Descriptor) -> CatalogEntry:
     """Return a flow as a model sees it."""
     return CatalogEntry(
         flow=name,
-        pack=pack_of(descriptor),
+        pack=pack,
         description=descriptor.description,
         parameters=descriptor.schema_for_models(),
         patterns=patterns_of(descriptor),

@@ -12,6 +12,7 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass, field, replace
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.services.threads import mark_seen
 
 from ..calls import Call, Interpretation, Miss, Offer, Question
 
@@ -83,6 +84,7 @@ class Translator:
         for _event in self.engine.follow(thread):
             pass
         view = self.engine.thread(thread)
+        mark_seen(self.engine.store, thread, view.summary.updated_ms)
         result = (view.end or {}).get("result")
         if view.summary.status != "completed" or not isinstance(result, Mapping):
             why = view.summary.message or view.summary.status

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from uncaged_bundles.contract import CLAIM
-from uncaged_engine.services.journal import depth
+from uncaged_engine.services.canonical import depth
 
 from .fences import Block, blocks_of
 

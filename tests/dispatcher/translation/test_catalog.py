@@ -7,17 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from uncaged_bundles.storage.store import Store
+from uncaged_dispatcher.packs.registered import RegisteredPacks
 from uncaged_dispatcher.translation.catalog import Catalog, query_of
 from uncaged_engine.api import Engine
 
 
-def source(name: str, description: str, *, patterns: tuple[str, ...] = (), text: str = "") -> bytes:
+def source(
+    name: str, description: str, *, patterns: tuple[str, ...] = (), text: str = "", pack: str = ""
+) -> bytes:
     descriptor = {
         "contract": 1,
         "name": name,
         "description": description,
         "kind": "task",
         "patterns": list(patterns),
+        **({"pack": pack} if pack else {}),
         "examples": [{"sentence": text}] if text else [],
         "parameters": {
             "type": "object",
@@ -41,8 +45,7 @@ def engine(store: Store) -> Engine:
 
 
 def catalog(engine: Engine) -> Catalog:
-    flows = engine.registry.read().flows.values()
-    return Catalog(engine.store, {flow.name: flow.hash for flow in flows if flow.enabled})
+    return Catalog(engine.store)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +79,27 @@ def test_the_catalogue_follows_the_registry(engine: Engine) -> None:
     assert catalog(engine).search("temperature", limit=5) == []
 
 
+def test_a_pack_is_that_of_its_file_or_of_the_descriptor(engine: Engine) -> None:
+    """A search in a pack finds the flows that its file lists, and those that name it themselves;
+    flows of a disabled pack are not found at all.
+    """
+    packs = RegisteredPacks(engine.store)
+    packs.add(b"name: home\ndescription: At home.\nflows: [lights, weather]\n", "home.yaml")
+    engine.add("lamps", source("lamps", "More lamps.", pack="home"), accept=bool)
+    found = catalog(engine).find("lamps and rain", packs=["home"], limit=9).entries
+    assert {(entry.flow, entry.pack) for entry in found} == {
+        ("lights", "home"),
+        ("lamps", "home"),
+        ("weather", "home"),
+    }
+    assert catalog(engine).find("lamps", packs=["garden"], limit=9).entries == ()
+    packs.set_enabled("home", False)
+    assert catalog(engine).search("lamps and rain", limit=9) == []
+
+
 def test_named_flows_are_left_out(engine: Engine) -> None:
     """A second search skips the flows of the first."""
-    assert catalog(engine).search("rain", without=["weather"], limit=5) == []
+    assert catalog(engine).find("rain", without=["weather"], limit=5).entries == ()
 
 
 @pytest.mark.parametrize(
