@@ -15,7 +15,7 @@ from typing import Any
 
 from uncaged_bundles.errors import StorageError
 from uncaged_bundles.records import dataclass
-from uncaged_engine.services.journal import decode, encode
+from uncaged_engine.services.canonical import decode, encode
 
 LAYOUT = 1
 WAIT_S = 10.0
@@ -94,10 +94,6 @@ class EntityMemory:
         """Return the types of all things."""
         with self._opened() as connection:
             return [row[0] for row in connection.execute("SELECT DISTINCT type FROM entities")]
-
-    def forget(self) -> None:
-        """Remove the index; the next look-up makes it again."""
-        self._path.unlink(missing_ok=True)
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from uncaged_engine.services.journal import encode
+from uncaged_engine.services.canonical import encode
 
 from ..grammar.entities import ENTITY_READERS
 from ..grammar.syntax import UNDEFINED
@@ -48,7 +48,7 @@ class NamedThings(Mapping[str, Callable[[str], object]]):
         return self._types
 
     def _read(self, type: str, text: str) -> object:
-        found = self._memory.named(text, type) or self._similar(type, text)
+        found = self._memory.named(text, type) or similar_things(self._memory, text, type)
         if not found:
             return UNDEFINED
         value = meaning(found[0])
@@ -56,19 +56,24 @@ class NamedThings(Mapping[str, Callable[[str], object]]):
             self.ambiguous[encode(value)] = found
         return value
 
-    def _similar(self, type: str, text: str) -> list[RememberedEntity]:
-        """Return the things whose names are like *text*, the most alike first."""
-        from rapidfuzz import fuzz, process, utils  # 10 ms, for a name that is not exact
 
-        names = process.extract(
-            text,
-            self._memory.names(type),
-            scorer=fuzz.WRatio,
-            processor=utils.default_process,
-            score_cutoff=CUTOFF,
-            limit=MOST_MEANT,
-        )
-        return [one for name, _, _ in names for one in self._memory.named(name, type)][:MOST_MEANT]
+def similar_things(
+    memory: EntityMemory, text: str, type: str | None = None
+) -> list[RememberedEntity]:
+    """Return the things, all or those of a type, whose names are like *text*, the most alike
+    first.
+    """
+    from rapidfuzz import fuzz, process, utils  # 10 ms, for a name that is not exact
+
+    names = process.extract(
+        text,
+        memory.names(type),
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        score_cutoff=CUTOFF,
+        limit=MOST_MEANT,
+    )
+    return [one for name, _, _ in names for one in memory.named(name, type)][:MOST_MEANT]
 
 
 def meaning(entity: RememberedEntity) -> object:
