@@ -25,8 +25,8 @@ LOCK_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSummary:
-    """One conversation of a list. open: its requests that are not settled. problem: why it cannot
-    be used, if it cannot; it has no name then.
+    """One conversation of a list. open: its requests that are not settled. is_waiting: one of them
+    waits for an answer. problem: why it cannot be used, if it cannot; it has no name then.
     """
 
     id: str
@@ -37,6 +37,7 @@ class ConversationSummary:
     open: int
     is_current: bool
     is_held: bool
+    is_waiting: bool = False
     problem: str | None = None
 
 
@@ -75,6 +76,13 @@ def list_conversations(store: Store) -> list[ConversationSummary]:
     current = _current(store)
     found = [_summary(store, id, current) for id in _ids(store)]
     return sorted(found, key=lambda one: (one.updated_ms, one.id), reverse=True)
+
+
+def chosen_conversation(store: Store, text: str | None, now_ms: int) -> str:
+    """Return the conversation that *text* names, as `find_conversation`; the current one without a
+    text.
+    """
+    return current_conversation(store, now_ms) if text is None else find_conversation(store, text)
 
 
 def find_conversation(store: Store, text: str) -> str:
@@ -172,6 +180,7 @@ def _summary(store: Store, id: str, current: str | None) -> ConversationSummary:
         open=len(state.open),
         is_current=id == current,
         is_held=is_live(path),
+        is_waiting=any(one.question is not None for one in state.open),
     )
 
 

@@ -14,6 +14,7 @@ from uncaged_engine.services.launching import Launching, rouse_flow
 from ..grammar.sentences import Sentence
 from ..index.rule_index import RuleIndex
 from ..readings.context import SentenceContext
+from ..readings.directives import split_directive
 from ..readings.reading import SentenceReader
 
 
@@ -32,10 +33,11 @@ def rouse_sentence(text: str) -> Launching | None:
         None as well after an error, which the request itself will report.
     """
     try:
+        sentence = Sentence(split_directive(text).readable())
         store = Store.open()
         index = RuleIndex(_StoreAlone(store=store, registry=Registry(store)))
         try:
-            candidates = SentenceReader(index).candidates(Sentence(text), SentenceContext())
+            candidates = SentenceReader(index).candidates(sentence, SentenceContext())
             able = (one for one in candidates if one.refused is None and one.disabled is None)
             first = next(able, None)
         finally:

@@ -11,28 +11,24 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId, new_thread_id
 from uncaged_bundles.limits import FlowLimits
 from uncaged_engine.api import Engine
-from uncaged_engine.services.threads import wait_until_left
 
 from ..calls import Call, Interpretation, Miss, Question
 from ..packs.verbs import HELP, verb_words
 from ..readings.overview import overview
+from .following import CALLS, QuestionLog, cancelled_result, follow, recorded
 from .live import Caller, LiveRequest
 from .records import ConversationState
 from .requests import ConversationRequest
-from .results import RequestResult, result_of_thread
+from .results import RequestResult
 
-CALLS = "calls"
-"""The flow that runs several calls in order."""
 ENTROPY_BYTES = 10
 EXIT_MISS = NotFoundError.exit_code
-EXIT_CANCELLED = 3
 
 
 class Interpret(Protocol):
@@ -63,11 +59,13 @@ class Interpret(Protocol):
     def needs_consent(self, flow: str) -> bool:
         """Whether a person marked the flow as one that is confirmed before it runs."""
 
-    def chosen(self, question: Question, choice: str, *, remember: bool) -> Interpretation:
-        """Return the reading that the person chose."""
+    def chosen(
+        self, question: Question, choice: str, *, remember: bool
+    ) -> Interpretation | Question:
+        """Return the reading that the person chose, or the next question about it."""
 
 
-class ExecutionLog(Protocol):
+class ExecutionLog(QuestionLog, Protocol):
     """Side of the holder that an execution writes to."""
 
     @property
@@ -108,7 +106,7 @@ def execute(
                 return found
             thread = new_thread_id(now_ms, os.urandom(ENTROPY_BYTES))
             _start(engine, log, live, found, thread)
-        result = _follow(engine, live)
+        result = follow(engine, log, live)
         _learn(interpret, live, result)
         return result
     except UncagedError as problem:
@@ -118,21 +116,6 @@ def execute(
         # a worker that could not start leaves its thread behind
         exists = left is not None and engine.store.journal_of(left) is not None
         return RequestResult.failed(problem, thread=left if exists else None)
-
-
-def cancelled_result(thread: str | None = None, message: str = "cancelled") -> RequestResult:
-    """Return the result of a request that was cancelled."""
-    return RequestResult(
-        status="cancelled", success=False, message=message, exit_code=EXIT_CANCELLED, thread=thread
-    )
-
-
-def kill(engine: Engine, thread: str) -> None:
-    """Kill the thread unless it has ended or was removed."""
-    try:
-        engine.kill(thread)
-    except (RefusedError, NotFoundError):
-        return
 
 
 def _call(
@@ -200,14 +183,15 @@ def _understood(
         )
 
     found = interpret(request, log.state)
+    missed = found if isinstance(found, Miss) else Miss(sentence=request.directed.sentence, why="")
     if isinstance(found, Miss) and request.model:
-        found = translated(found)
+        found = translated(missed)
     while isinstance(found, Question):
         answer = log.ask(live, found.document())
         choice = str(answer.get("choice"))
         if found.kind == "clarification":
             clarified.append({"question": found.text, "answer": found.choice(choice).label})
-            found = translated(Miss(sentence=request.text, why=""))
+            found = translated(missed)
         else:
             remember = answer.get("remember") is True
             found = interpret.chosen(found, choice, remember=remember)
@@ -218,9 +202,11 @@ def _learn(interpret: Interpret, live: LiveRequest, result: RequestResult) -> No
     """Learn from a request that a model translated into one call, and that succeeded."""
     match live.open.reading:
         case {"by": "model", "calls": [call]} if result.success and result.thread is not None:
-            ran, _ = _recorded(live)
-            if ran.document() == call:  # a person changed nothing
-                interpret.learn(live.request.text, ran, result.thread)
+            ran, _ = recorded(live)
+            directive, sentence = live.request.directed.directive, live.request.directed.sentence
+            # a person changed nothing, and did not forbid it
+            if ran.document() == call and directive is None:
+                interpret.learn(sentence, ran, result.thread)
 
 
 def _verb_result(engine: Engine, call: Call) -> RequestResult:
@@ -288,7 +274,7 @@ def _start(
         # it
         engine.run(
             call.flow,
-            prompt=live.request.text,
+            prompt=live.request.directed.sentence,
             params=call.params,
             options=live.caller.options(live.request.directory),
             thread=thread,
@@ -300,7 +286,7 @@ def _start(
 
 def _take_up(engine: Engine, log: ExecutionLog, live: LiveRequest) -> None:
     """Continue with the thread of a former holder."""
-    call, thread = _recorded(live)
+    call, thread = recorded(live)
     if engine.store.journal_of(thread) is None:
         if engine.store.was_removed(thread):
             raise NotFoundError(f"the request's thread {thread} was removed before it had ended")
@@ -319,30 +305,3 @@ def _take_up(engine: Engine, log: ExecutionLog, live: LiveRequest) -> None:
     # a cancel that comes meanwhile kills the thread after it was resumed: a killed one can be
     # resumed, too
     log.start(live, call, thread, resume)
-
-
-def _follow(engine: Engine, live: LiveRequest) -> RequestResult:
-    """Wait until the thread stops, and return what it made of the request."""
-    _, thread = _recorded(live)
-    # crash here: the thread runs and is not followed; the next holder follows it
-    wait_until_left(engine.store, *engine.store.locate_thread(thread))
-    view = engine.thread(thread)
-    # not needed before the end, and a part of what a start would import
-    from uncaged_engine.services.endings import ending_of
-
-    ended = ending_of(view, engine.store, Path(live.request.directory))
-    # crash here: the thread has ended, and its result is not in the log; the next holder records
-    # it
-    if live.open.cancelled and view.summary.status == "killed":
-        return cancelled_result(thread, f"cancelled; its thread {thread} was killed")
-    returned = (view.end or {}).get("result")
-    return result_of_thread(thread, view.summary.status, ended.message, ended.exit_code, returned)
-
-
-def _recorded(live: LiveRequest) -> tuple[Call, ThreadId]:
-    """Return the call and the thread that the log has for a request."""
-    match live.open.thread:
-        case {"threadId": str(thread), "flow": str(flow), **rest}:
-            return Call.read({"flow": flow, "params": rest.get("params")}), ThreadId(thread)
-        case other:
-            raise DamagedError(f"request {live.request.id}: {other!r} is no thread")

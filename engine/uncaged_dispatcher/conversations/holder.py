@@ -16,13 +16,16 @@ from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_engine.api import Engine
 
 from .driving import RequestLoop
-from .execution import Interpret, cancelled_result
+from .execution import Interpret
+from .feedback import Feedback
+from .following import cancelled_result
 from .held import HeldConversation, stopping_result
-from .live import NO_CALLER, UNANSWERED, Caller, Listener, give
+from .live import NO_CALLER, UNANSWERED, Caller, Listener, LiveRequest, give
 from .log import ConversationLog
 from .records import ConversationState
 from .request_queue import DRAIN_TIMEOUT_MS, CancelResult, QueueSnapshot, SubmitRefusal
 from .requests import ConversationRequest
+from .thread_questions import KIND, check_thread_answer
 
 
 class Holder:
@@ -105,6 +108,7 @@ class Holder:
             live.emit("accepted", **self._place(request.id))
             if listener is not None:
                 live.listen(listener)
+                held.report_block(live, listener)
             held.changed.notify_all()
         return None
 
@@ -161,25 +165,50 @@ class Holder:
             if entry is None:
                 return "not_found"
             live = held.live[entry.request.id]
+            if entry.state == "queued" and live.open.has_begun:
+                # of a former holder: its thread may run, and is killed when its turn comes
+                held.end_running(live, "cancel")
+                return "cancelled_running"
             found = held.queue.cancel(entry.request.id)
             if entry.state == "queued":
                 held.report(live, cancelled_result())
-            elif entry.state == "running":
+            elif entry.state != "cancelling" or live.is_unkilled:
+                live.is_unkilled = False
                 held.end_running(live, "cancel")
             return found
+
+    def cancel_alone(self, text: str) -> CancelResult:
+        """Cancel a request, and return when it has really ended. Called instead of entering the
+        holder; no other request is started.
+        """
+        held = self._held
+        with held.changed:
+            entry, found = held.queue.find(text), self.cancel(text)
+            if entry is None or found != "cancelled_running":
+                return found
+            held.last.add(entry.request.id)
+            self._thread.start()
+            held.changed.wait_for(lambda: held.is_leaving or entry.request.id not in held.live)
+            if held.failure is not None:
+                raise held.failure
+        return found
 
     def answer(self, id: str, question: int, value: Mapping[str, object]) -> None:
         """Answer the open question of a request; the first answer counts.
 
         Raises:
-            RefusedError: it does not ask that question (any more).
+            RefusedError: it does not ask that question (any more). UsageError: the value is no
+                answer to the thread's question.
         """
         held = self._held
         with held.changed:
-            held.require_here()
-            live = held.live.get(id)
-            if live is None or question == 0 or live.question != question:
-                raise RefusedError(f"request {id[:80]!r} does not ask that question (any more)")
+            live = self._asking(id, question)
+            asked = live.open.question or {}
+        # a long journal is read, and nothing else waits for it
+        if asked.get("kind") == KIND:
+            value = check_thread_answer(held.engine.thread(asked["threadId"]), asked, value)
+        with held.changed:
+            live = self._asking(id, question)
             if live.answer is UNANSWERED:
                 live.answer = dict(value)
                 held.changed.notify_all()
@@ -206,9 +235,18 @@ class Holder:
             self._held.require_here()
             self._held.log.settings(changed)
 
+    def feedback(self, id: str, feedback: Feedback) -> None:
+        """Record the person's feedback on a request."""
+        with self._held.changed:
+            self._held.require_here()
+            if id not in self.state.known:
+                raise NotFoundError(f"no request {id[:80]!r} in this conversation")
+            self._held.log.feedback(id, feedback)
+
     def drain(self, timeout_ms: int = DRAIN_TIMEOUT_MS) -> None:
         """Refuse new requests, wait for those that are there, reject after the timeout those that
-        have not started, and leave.
+        have not started, and leave. A thread that waits for an answer is not waited for, unless
+        other requests are behind it.
         """
         held = self._held
         until = time.monotonic() + timeout_ms / 1000
@@ -216,7 +254,7 @@ class Holder:
             now_ms = held.clock_ms()
             held.queue.drain(now_ms, timeout_ms)
             held.changed.wait_for(
-                lambda: held.queue.is_idle or held.is_leaving,
+                lambda: held.queue.is_idle or held.is_leaving or held.is_asking_alone(),
                 timeout=max(0.0, until - time.monotonic()),
             )
             if not held.is_leaving:
@@ -229,6 +267,15 @@ class Holder:
         with self._held.changed:
             self._held.close()
 
+    def _asking(self, id: str, question: int) -> LiveRequest:
+        """Return the request that asks this question."""
+        held = self._held
+        held.require_here()
+        live = held.live.get(id)
+        if live is None or question == 0 or live.question != question:
+            raise RefusedError(f"request {id[:80]!r} does not ask that question (any more)")
+        return live
+
     def _again(
         self, request: ConversationRequest, listener: Listener | None, caller: Caller
     ) -> SubmitRefusal | None:
@@ -240,6 +287,8 @@ class Holder:
             live.caller = caller
         if listener is not None:
             self.attach(request.id, listener)
+            if live is not None:
+                self._held.report_block(live, listener)
         return None
 
     def _place(self, id: str) -> dict[str, object]:

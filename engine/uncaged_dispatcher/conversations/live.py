@@ -6,7 +6,11 @@ An event is a JSON object with the event's kind and the request's id:
     reading    seq, reading           understood as calls
     question   seq, question          the person must answer
     thread     seq, threadId, flow    started
+    answered   seq, threadId          the thread's question has an answer; the thread goes on
+    blocked    of, seq, question,     a request before it waits for this answer, and whether a
+               attended               client of that request can give it
     result     seq, result, next      settled; the ids of the requests that its result made
+    problem    message                its thread could not be killed; a cancel tries it again
     left                              the holder ends; another one takes over
 
 `seq` is the number of the event's record in the log: a client that changes to another holder skips
@@ -71,6 +75,8 @@ class LiveRequest:
         self.answer: object = UNANSWERED
         self.has_started = False
         """Whether its thread exists, so that a cancel can kill it."""
+        self.is_unkilled = False
+        """Whether the kill of its thread failed."""
         self.translation: ThreadId | None = None
         """The thread in which a model is asked what the sentence means."""
         if open_request.reading is not None:  # a former holder understood it

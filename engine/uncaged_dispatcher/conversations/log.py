@@ -21,6 +21,7 @@ from uncaged_engine.services.journal import (
     seed,
 )
 
+from .feedback import Feedback
 from .records import FORMAT, ConversationState, first_record, open_line, parse, state_of
 from .requests import ConversationRequest
 from .results import RequestResult
@@ -108,6 +109,10 @@ class ConversationLog:
         """Record how a request was understood."""
         self._write({"reading": reading, "of": id})
 
+    def translation(self, id: str, thread: str) -> None:
+        """Record the thread in which a model is asked what a request means."""
+        self._write({"translation": {"threadId": thread}, "of": id})
+
     def question(self, id: str, question: Mapping[str, object]) -> None:
         """Record a question to the person about a request."""
         self._write({"question": question, "of": id})
@@ -135,6 +140,11 @@ class ConversationLog:
     def settings(self, changed: Mapping[str, object]) -> None:
         """Record settings that changed; durable when this returns."""
         self._write({"settings": dict(changed)})
+        self.flush()
+
+    def feedback(self, id: str, feedback: Feedback) -> None:
+        """Record the person's feedback on a request; durable when this returns."""
+        self._write({"feedback": feedback.document(), "of": id})
         self.flush()
 
     def flush(self) -> None:

@@ -4,7 +4,6 @@ memory.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -16,7 +15,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
-from uncaged_engine.services.journal import encode
+from uncaged_engine.services.canonical import encode
 from uncaged_engine.services.registry import KNOWN
 
 from ..calls import Call, Interpretation, Miss, Offer, Question
@@ -26,8 +25,8 @@ from ..memory.entity_memory import EntityMemory, RememberedEntity
 from ..memory.named_things import NamedThings, meaning
 from ..readings.context import SentenceContext
 from ..readings.interpreter import Interpreter
-from ..translation.catalog import pack_of
-from ..translation.translate import TranslationContext, Translator
+from ..translation.catalog import declared_pack
+from ..translation.translate import REASON, TranslationContext, Translator
 from .live import Caller
 from .log import path_of, read_records
 from .records import ConversationState, SettledRequest
@@ -49,33 +48,46 @@ def memory_of(store: Store, id: str) -> EntityMemory:
 class ConversationReader:
     """Reads the sentences of one conversation. It belongs to one thread of execution."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, clock_ms: Callable[[], int]) -> None:
+        self._engine, self._clock_ms = engine, clock_ms
         self._interpreter = Interpreter(engine)
+        self._context = SentenceContext()
+        self._things: NamedThings | None = None
+        self._settled: set[tuple[int, str]] = set()
+        """Parameters of the present sentence, by call, about which the person was asked."""
 
     def __call__(
         self, request: ConversationRequest, state: ConversationState
     ) -> Interpretation | Question | Miss:
-        """Read a sentence; ask if it names something that may be one of several things."""
+        """Read a sentence; ask if it names something that may be one of several things.
+
+        Raises:
+            UsageError: its directive cannot be followed.
+        """
+        sentence = request.directed.readable()
         if request.attachments or not request.grammar:
+            self._bring_in_servers()
             return Miss(
-                sentence=request.text,
+                sentence=sentence,
                 why="patterns do not read a sentence with attachments"
                 if request.grammar
                 else "patterns were excluded by --no-grammar",
             )
         things = NamedThings(memory_of(self._engine.store, state.id))
-        activity = state.activity
-        context = SentenceContext(
-            directory=Path(request.directory),
-            entities=things,
-            packs=() if activity is None else activity.packs,
-            exclusive=activity is not None and activity.exclusive,
-        )
-        found = self._interpreter.interpret(request.text, context=context)
-        if not isinstance(found, Interpretation) or not things.ambiguous:
-            return found
-        return _question(request.text, found, things) or found
+        context = _context(request, state, things)
+        self._context, self._things, self._settled = context, things, set()
+        found = self._interpreter.interpret(sentence, context=context)
+        # a sentence that rules read never waits for a server
+        if isinstance(found, Miss) and found.enable is None and self._bring_in_servers():
+            found = self._interpreter.interpret(sentence, context=context)
+        return self._clear(sentence, found) if isinstance(found, Interpretation) else found
+
+    def _bring_in_servers(self) -> bool:
+        """List the tools of MCP servers if that was not done; return whether one was asked."""
+        # 30 ms of CPU: only for a sentence that no rule reads
+        from ..mcp.servers import McpPacks
+
+        return McpPacks(self._engine).bring_in()
 
     def translate(
         self,
@@ -88,13 +100,13 @@ class ConversationReader:
         on_start: Callable[[ThreadId], None],
     ) -> Interpretation | Question | Miss:
         """Ask the model what a sentence means, with what was said and named before."""
+        if missed.enable is not None:
+            return missed  # a flow is there, and a person turned it off
         translator = Translator(
             engine=self._engine,
             options=replace(caller.options(request.directory), attended=False),
             on_start=on_start,
         )
-        if missed.enable is not None:
-            return missed  # a flow is there, and a person turned it off
         memory = memory_of(self._engine.store, state.id)
         entities = [thing.document() for thing in memory.nearest()]
         context = TranslationContext(
@@ -105,9 +117,11 @@ class ConversationReader:
             exclusive=state.activity is not None and state.activity.exclusive,
             instructions=self._engine.config.instructions,
             clarified=clarified,
-            attachments=[read_attachment(Path(path)) for path in request.attachments],
+            attachments=[
+                read_attachment(Path(request.directory, path)) for path in request.attachments
+            ],
         )
-        found = translator.translate(request.text, context, missed)
+        found = translator.translate(missed.sentence, context, missed)
         if not isinstance(found, Interpretation):
             return found
         calls = tuple(_resolved(call, entities) for call in found.calls)
@@ -118,17 +132,33 @@ class ConversationReader:
         """Keep the construction of a translation that ran well, unless the flow forbids it."""
         engine = self._engine
         flow = engine.registry.flow(call.flow)
-        if flow is None:
+        # learned for `reason`, a sentence would never reach a flow that is added later
+        if flow is None or call.flow == REASON:
             return
         descriptor = engine.store.load_bundle(flow.hash, KNOWN).descriptor
         if descriptor.raw.get("learn", True) is False:
             return
-        now_ms = time.time_ns() // 1_000_000
-        construction = learn(sentence, call, descriptor.parameters, thread=thread, now_ms=now_ms)
+        construction = learn(
+            sentence, call, descriptor.parameters, thread=thread, now_ms=self._clock_ms()
+        )
         if construction is not None:
+            packs = self._interpreter.index.packs()
+            pack = packs.of_flow(call.flow, declared_pack(descriptor))
             # a damaged file stays as it is; `constructions list` names it
             with suppress(UncagedError):
-                Constructions(engine.store).add(pack_of(descriptor), construction)
+                Constructions(engine.store).add("" if pack is None else pack.name, construction)
+
+    def remembered_choice(
+        self, request: ConversationRequest, state: ConversationState
+    ) -> str | None:
+        """Return the key of the remembered choice that decides the request's sentence, or None."""
+        things = NamedThings(memory_of(self._engine.store, state.id))
+        context = _context(request, state, things)
+        return self._interpreter.remembered_choice(request.directed.sentence, context=context)
+
+    def forget_choice(self, key: str) -> bool:
+        """Forget a remembered choice; return whether there was one."""
+        return self._interpreter.preferences.forget(key)
 
     def needs_consent(self, flow: str) -> bool:
         """Whether a person marked the flow as one that is confirmed before it runs."""
@@ -137,9 +167,39 @@ class ConversationReader:
             raise NotFoundError(f"no flow {flow!r}; `uncaged-workflow list` shows what there is")
         return found.confirm
 
-    def chosen(self, question: Question, choice: str, *, remember: bool) -> Interpretation:
-        """Return the reading that the person chose."""
-        return self._interpreter.choose(question, choice, remember=remember)
+    def chosen(
+        self, question: Question, choice: str, *, remember: bool
+    ) -> Interpretation | Question:
+        """Return the reading that the person chose; ask if it names another thing that may be one
+        of several.
+        """
+        found = self._interpreter.choose(question, choice, remember=remember, context=self._context)
+        return self._clear(question.sentence, found)
+
+    def _clear(self, sentence: str, found: Interpretation) -> Interpretation | Question:
+        """Return a reading, or the question about its first parameter whose name may mean several
+        things and that was not asked about.
+        """
+        ambiguous = {} if self._things is None else self._things.ambiguous
+        for number, call in enumerate(found.calls if ambiguous else ()):
+            for name, value in call.params.items():
+                meant = ambiguous.get(encode(value))
+                if meant is not None and (number, name) not in self._settled:
+                    self._settled.add((number, name))
+                    return _question(sentence, found, (number, name), meant)
+        return found
+
+
+def _context(
+    request: ConversationRequest, state: ConversationState, things: NamedThings
+) -> SentenceContext:
+    activity = state.activity
+    return SentenceContext(
+        directory=Path(request.directory),
+        entities=things,
+        packs=() if activity is None else activity.packs,
+        exclusive=activity is not None and activity.exclusive,
+    )
 
 
 def _exchange(exchange: SettledRequest) -> dict[str, object]:
@@ -185,28 +245,26 @@ def read_attachment(path: Path) -> dict[str, object]:
     return {"name": path.name, "text": text}
 
 
-def _question(sentence: str, found: Interpretation, things: NamedThings) -> Question | None:
-    """Return a question about the first parameter whose name may mean several things."""
-    for call in found.calls:
-        for name, value in call.params.items():
-            meant = things.ambiguous.get(encode(value))
-            if meant is not None:
-                return Question(
-                    kind="entity",
-                    sentence=sentence,
-                    text=f"Which {meant[0].type or 'one'} is meant by {name}?",
-                    choices=tuple(
-                        Offer(
-                            id=str(number),
-                            label=_label(thing),
-                            interpretation=replace(
-                                found, calls=_with(found.calls, call, name, meaning(thing))
-                            ),
-                        )
-                        for number, thing in enumerate(meant, 1)
-                    ),
-                )
-    return None
+def _question(
+    sentence: str,
+    found: Interpretation,
+    place: tuple[int, str],
+    meant: Sequence[RememberedEntity],
+) -> Question:
+    """Return the question which thing a parameter means. place: number of the call, parameter."""
+    return Question(
+        kind="entity",
+        sentence=sentence,
+        text=f"Which {meant[0].type or 'one'} is meant by {place[1]}?",
+        choices=tuple(
+            Offer(
+                id=str(number),
+                label=_label(thing),
+                interpretation=replace(found, calls=_with(found.calls, place, meaning(thing))),
+            )
+            for number, thing in enumerate(meant, 1)
+        ),
+    )
 
 
 def _label(thing: RememberedEntity) -> str:
@@ -214,7 +272,8 @@ def _label(thing: RememberedEntity) -> str:
     return f"{thing.name}{value}"
 
 
-def _with(calls: tuple[Call, ...], changed: Call, name: str, value: object) -> tuple[Call, ...]:
+def _with(calls: tuple[Call, ...], place: tuple[int, str], value: object) -> tuple[Call, ...]:
     """Return the calls with another value for one parameter."""
-    new = replace(changed, params={**changed.params, name: value})
-    return tuple(new if call is changed else call for call in calls)
+    number, name = place
+    changed = replace(calls[number], params={**calls[number].params, name: value})
+    return (*calls[:number], changed, *calls[number + 1 :])

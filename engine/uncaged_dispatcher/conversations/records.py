@@ -4,11 +4,13 @@
     {"seq":n,"request":{…},"first"?:true}        accepted
     {"seq":n,"promote":ID}                       moved to the front
     {"seq":n,"reading":{…},"of":ID}              understood as calls
+    {"seq":n,"translation":{…},"of":ID}          the thread in which a model was asked for it
     {"seq":n,"question":{…},"of":ID}             asked the person
     {"seq":n,"answer":…,"of":ID}
     {"seq":n,"thread":{…},"of":ID}               the thread's id, before the thread is started
     {"seq":n,"cancel":WHY,"of":ID}
     {"seq":n,"result":{…},"of":ID}               settled
+    {"seq":n,"feedback":{…},"of":ID}             the person's, on a request that is settled
     {"seq":n,"settings":{…}}                     those that changed
 
 Each has a timestamp, which orders nothing: `seq` does. Readers skip shapes that they do not know.
@@ -21,7 +23,7 @@ from typing import Any
 
 from uncaged_bundles.errors import DamagedError, UncagedError
 from uncaged_bundles.records import dataclass, field
-from uncaged_engine.services.journal import decode, encode
+from uncaged_engine.services.canonical import decode, encode
 
 from .requests import ConversationRequest
 from .results import Activity, RequestResult, read_result
@@ -36,8 +38,9 @@ class OpenRequest:
     """A request that is not settled.
 
     reading: how it was understood, if it was. thread: its thread's id with its call, recorded
-    before the thread was started. reading_seq, thread_seq: the numbers of these records.
-    cancelled: it was cancelled while it ran.
+    before the thread was started. question: the one that waits for an answer. reading_seq,
+    thread_seq, question_seq: the numbers of these records. cancelled: it was cancelled while it
+    ran.
     """
 
     request: ConversationRequest
@@ -45,7 +48,13 @@ class OpenRequest:
     thread: Mapping[str, Any] | None = None
     reading_seq: int = 0
     thread_seq: int = 0
+    question: Mapping[str, Any] | None = None
+    question_seq: int = 0
     cancelled: bool = False
+
+    def waiting_document(self) -> dict[str, object]:
+        """Return what it waits for, as JSON."""
+        return {"request": self.request.id, "seq": self.question_seq, "question": self.question}
 
     @property
     def has_begun(self) -> bool:
@@ -136,7 +145,12 @@ class ConversationState:
     def _advance(self, found: OpenRequest, record: Mapping[str, Any]) -> None:
         if "reading" in record:
             found.reading, found.reading_seq = record["reading"], record["seq"]
+        elif "question" in record:
+            found.question, found.question_seq = record["question"], record["seq"]
+        elif "answer" in record:
+            found.question = None
         elif "thread" in record:
+            found.question = None
             found.thread, found.thread_seq = record["thread"], record["seq"]
             # whatever was queued before it meanwhile, it runs
             self.open.remove(found)

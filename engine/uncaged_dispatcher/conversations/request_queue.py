@@ -2,6 +2,8 @@
 
     event        queued                running                      unknown id
     take         the first: running    (one at a time: none)
+    ask                                waiting
+    go_on                              running, if it was waiting
     settle                             gone
     cancel       gone                  cancelling (once)            not_found
     promote      first in the queue    false                        false
@@ -25,18 +27,21 @@ from .requests import ConversationRequest
 MAX_QUEUED = 100
 DRAIN_TIMEOUT_MS = 30_000
 
-RequestState = Literal["queued", "running", "cancelling"]
+RequestState = Literal["queued", "running", "waiting", "cancelling"]
 CancelResult = Literal["cancelled_queued", "cancelled_running", "not_found"]
 RefusalReason = Literal["queue_full", "server_stopping", "duplicate_id"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueEntry:
-    """One request in a snapshot. position: 0 for the running one, from 1 in the queue."""
+    """One request in a snapshot. position: 0 for the running one, from 1 in the queue. question:
+    the number of the question's record for which it is waiting.
+    """
 
     request: ConversationRequest
     state: RequestState
     position: int
+    question: int = 0
 
     def document(self) -> dict[str, object]:
         """Return the entry as JSON, without the request's options."""
@@ -47,6 +52,7 @@ class QueueEntry:
             **({"call": request.call.document()} if request.call else {"text": request.text}),
             "state": self.state,
             "position": self.position,
+            **({"question": self.question} if self.question else {}),
         }
 
 
@@ -89,6 +95,7 @@ class RequestQueue:
         self._queued = list(queued)
         self._running: ConversationRequest | None = None
         self._is_cancelling = False
+        self._question = 0
         self._stop_at_ms: int | None = None
         self._version = 0
         self._observers: list[Callable[[QueueSnapshot], None]] = []
@@ -160,11 +167,22 @@ class RequestQueue:
         self._changed()
         return self._running
 
+    def ask(self, id: str, question: int) -> None:
+        """Note that the running request waits for the answer to a question."""
+        self._require_running(id)
+        self._question = question
+        self._changed()
+
+    def go_on(self, id: str) -> None:
+        """Note that the running request waits no longer."""
+        self._require_running(id)
+        self._question = 0
+        self._changed()
+
     def settle(self, id: str) -> None:
         """Remove the running request, which has really ended."""
-        if self._running is None or self._running.id != id:
-            raise ValueError(f"request {id} does not run")
-        self._running, self._is_cancelling = None, False
+        self._require_running(id)
+        self._running, self._is_cancelling, self._question = None, False, 0
         self._changed()
 
     def drain(self, now_ms: int, timeout_ms: int = DRAIN_TIMEOUT_MS) -> None:
@@ -212,8 +230,9 @@ class RequestQueue:
             if self._running is None
             else QueueEntry(
                 request=self._running,
-                state="cancelling" if self._is_cancelling else "running",
+                state=self._running_state(),
                 position=0,
+                question=self._question,
             ),
             queued=tuple(
                 QueueEntry(request=request, state="queued", position=position)
@@ -226,6 +245,15 @@ class RequestQueue:
         """Call *observer* with each later snapshot; return a function that ends this."""
         self._observers.append(observer)
         return lambda: self._observers.remove(observer) if observer in self._observers else None
+
+    def _running_state(self) -> RequestState:
+        if self._is_cancelling:
+            return "cancelling"
+        return "waiting" if self._question else "running"
+
+    def _require_running(self, id: str) -> None:
+        if self._running is None or self._running.id != id:
+            raise ValueError(f"request {id} does not run")
 
     def _find_queued(self, text: str) -> ConversationRequest | None:
         return next((request for request in self._queued if _is_named(request, text)), None)

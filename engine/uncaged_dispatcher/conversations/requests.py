@@ -14,9 +14,10 @@ from typing import Any
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import is_thread_id
 from uncaged_bundles.records import dataclass
-from uncaged_engine.services.journal import encode
+from uncaged_engine.services.canonical import encode
 
 from ..calls import Call
+from ..readings.directives import DirectedSentence, split_directive
 
 MAX_TEXT_BYTES = 64 << 10
 MAX_CLIENT_ID_CHARACTERS = 200
@@ -58,7 +59,7 @@ class ConversationRequest:
             raise UsageError(f"{self.id[:80]!r} is no request id; a request id is a ULID")
         if (self.text == "") == (self.call is None):
             raise UsageError("a request is a sentence or a call; this one has neither or both")
-        _check_text(self.text)
+        check_text(self.text)
         if self.client_id is not None and not _is_short_line(self.client_id):
             raise UsageError(
                 f"a client's id is one line of 1 to {MAX_CLIENT_ID_CHARACTERS} printable characters"
@@ -72,6 +73,11 @@ class ConversationRequest:
     def content(self) -> str:
         """Return what is asked for: the sentence, or the call as JSON."""
         return self.text if self.call is None else encode(self.call.document())
+
+    @property
+    def directed(self) -> DirectedSentence:
+        """Return the sentence with its directive apart."""
+        return split_directive(self.text)
 
     def document(self) -> dict[str, object]:
         """Return the request as JSON; fields at their defaults are left out."""
@@ -139,7 +145,12 @@ _FIELDS: Mapping[str, tuple[type[Any], ...]] = {
 }
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
+    """Check a sentence: its length and its characters.
+
+    Raises:
+        UsageError: it is too long, or has characters that a person does not see.
+    """
     if _SURROGATE.search(text):
         raise UsageError("the sentence is not UTF-8")
     if len(text) * 4 > MAX_TEXT_BYTES and len(text.encode()) > MAX_TEXT_BYTES:

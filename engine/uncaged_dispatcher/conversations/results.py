@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_bundles.records import dataclass
-from uncaged_engine.services.journal import depth, encode
+from uncaged_engine.services.canonical import depth, encode
 
 from ..calls import Call
 

@@ -5,7 +5,7 @@ Messages are one JSON object per line, over `run/conversation-ID.sock`:
     {"op":"submit","request":{…},"environment"?,"attended"?,"interrupt"?}
     {"op":"attach","id"}     {"op":"answer","id","question","value"}
     {"op":"cancel","id"}     {"op":"promote","id"}     {"op":"snapshot"}     {"op":"observe"}
-    {"op":"settings","settings":{…}}
+    {"op":"settings","settings":{…}}     {"op":"feedback","id","feedback":{…}}
 
 A reply has `ok` or `error`, and the request's `tag` if it had one; events have `event`. A client
 that does not read is dropped once its unsent messages reach a limit; none delays another.
@@ -26,6 +26,7 @@ from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.local_sockets import error_message, listen, named_socket, pack, unpack
 
+from .feedback import Feedback
 from .held import HolderLeft
 from .holder import Holder
 from .live import Caller, RequestEvent
@@ -219,16 +220,17 @@ class ConversationServer:
                 return {"ok": True, "cancelled": holder.cancel(str(message["id"]))}
             case "promote":
                 return {"ok": True, "promoted": holder.promote(str(message["id"]))}
-            case "snapshot":
-                return {"ok": True, "snapshot": holder.snapshot().document()}
             case "settings":
                 changed = message["settings"]
                 if not isinstance(changed, dict):
                     raise UsageError("settings are an object")
                 holder.settings(changed)
                 return {"ok": True}
-            case "observe":
-                if connection.stop_observing is None:
+            case "feedback":
+                holder.feedback(str(message["id"]), Feedback.read(message["feedback"]))
+                return {"ok": True}
+            case "observe" | "snapshot" as op:
+                if op == "observe" and connection.stop_observing is None:
                     connection.stop_observing = holder.observe(connection.snapshot)
                 return {"ok": True, "snapshot": holder.snapshot().document()}
             case other:

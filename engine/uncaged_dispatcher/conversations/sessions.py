@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, os_problem
@@ -21,19 +22,19 @@ from uncaged_engine.api import Engine
 from uncaged_engine.services.local_sockets import pack, raise_error, receive_line, unpack
 
 from .execution import ENTROPY_BYTES, Interpret
+from .feedback import Feedback
 from .held import HolderLeft
 from .holder import Holder
 from .live import Caller, RequestEvent
 from .log import ConversationLog
-from .request_queue import MAX_QUEUED
+from .request_queue import MAX_QUEUED, CancelResult
 from .requests import ConversationRequest
 from .serving import ConversationServer, socket_of
+from .session_answers import Respond, SessionAnswer, SessionAnswers
 
 CONNECT_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 60.0
 PAUSE_S = 0.02
-Respond = Callable[[Mapping[str, Any]], Mapping[str, object]]
-"""Asks the person a question and returns the answer."""
 
 
 def new_request_id(now_ms: int) -> str:
@@ -68,11 +69,12 @@ class ConversationSession:
             RefusedError: it was not accepted, or the holder does not answer.
         """
         seen: set[int] = set()
+        answers = SessionAnswers(respond)
         failing_since: float | None = None
         while True:
             has_events = False
             try:
-                for event in self._events(request, caller, respond):
+                for event in self._events(request, caller, answers):
                     has_events = True
                     # another holder repeats what is in the log
                     if event.get("seq") in seen:
@@ -90,21 +92,65 @@ class ConversationSession:
             else:
                 return
 
-    def cancel(self, id: str) -> str:
-        """Cancel a request that another process runs or has queued."""
-        return str(self._ask_holder({"op": "cancel", "id": id}).get("cancelled", "not_found"))
+    def cancel(self, text: str) -> CancelResult:
+        """Cancel a request by its id or the client's id. Without a holder, this process waits for
+        its end, and starts no other.
+
+        Raises:
+            RefusedError: the holder left meanwhile.
+        """
+        log = ConversationLog.open(self._engine.store, self.id, self._clock_ms)
+        if log is None:
+            reply = self._ask_holder({"op": "cancel", "id": text})
+            if not reply:
+                raise self._changing_holder()
+            found: CancelResult = reply["cancelled"]
+            return found
+        holder = Holder(self._engine, log, self._interpret(), self._clock_ms)
+        try:
+            return holder.cancel_alone(text)
+        finally:
+            holder.leave()
+
+    def snapshot(self) -> Mapping[str, Any] | None:
+        """Return the holder's queue; None without a holder."""
+        return self._ask_holder({"op": "snapshot"}).get("snapshot")
 
     def change_settings(self, changed: Mapping[str, object]) -> None:
         """Record settings of the conversation that changed."""
-        log = ConversationLog.open(self._engine.store, self.id, self._clock_ms)
+        message = {"op": "settings", "settings": changed}
+        self._record(lambda log: log.settings(changed), message)
+
+    def give_feedback(self, id: str, feedback: Feedback) -> None:
+        """Record the person's feedback on a request."""
+        message = {"op": "feedback", "id": id, "feedback": feedback.document()}
+        self._record(lambda log: log.feedback(id, feedback), message)
+
+    def _record(
+        self, write: Callable[[ConversationLog], None], message: Mapping[str, object]
+    ) -> None:
+        """Write to the log if its lock is free, else send the holder a message that does.
+
+        Raises:
+            RefusedError: another process has the lock and does not answer.
+        """
+        until = time.monotonic() + CONNECT_TIMEOUT_S
+        while (
+            log := ConversationLog.open(self._engine.store, self.id, self._clock_ms)
+        ) is None and not self._ask_holder(message):
+            # it writes a record itself, or its socket comes or goes
+            if time.monotonic() > until:
+                raise self._changing_holder()
+            time.sleep(PAUSE_S)
         if log is None:
-            if not self._ask_holder({"op": "settings", "settings": changed}):
-                raise RefusedError(f"conversation {self.id} changes its holder; try again")
             return
         try:
-            log.settings(changed)
+            write(log)
         finally:
             log.close()
+
+    def _changing_holder(self) -> RefusedError:
+        return RefusedError(f"conversation {self.id} changes its holder; try again")
 
     def _ask_holder(self, message: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the holder's reply; empty if there is none."""
@@ -116,11 +162,11 @@ class ConversationSession:
         return {}
 
     def _events(
-        self, request: ConversationRequest, caller: Caller, respond: Respond
+        self, request: ConversationRequest, caller: Caller, answers: SessionAnswers
     ) -> Iterator[RequestEvent]:
         log = ConversationLog.open(self._engine.store, self.id, self._clock_ms)
         if log is None:
-            yield from self._remote_events(request, caller, respond)
+            yield from self._remote_events(request, caller, answers)
             return
         holder = Holder(self._engine, log, self._interpret(), self._clock_ms)
         try:
@@ -131,14 +177,14 @@ class ConversationSession:
         try:
             with holder:
                 try:
-                    yield from _local_events(holder, request, caller, respond)
+                    yield from _local_events(holder, request, caller, answers)
                 finally:
                     server.unlink()
         finally:
             server.close()
 
     def _remote_events(
-        self, request: ConversationRequest, caller: Caller, respond: Respond
+        self, request: ConversationRequest, caller: Caller, answers: SessionAnswers
     ) -> Iterator[RequestEvent]:
         connection = self._connect()
         if connection is None:
@@ -152,22 +198,23 @@ class ConversationSession:
                 "attended": caller.attended,
             }
             _send(connection, message)
-            progress = _Progress(request.id)
+            progress = RequestProgress(request.id)
             try:
                 while progress.waiting:
                     event = _receive(connection, buffer)
+                    if "tag" in event and "event" not in event:
+                        again = answers.replied(event["tag"], lambda: check_reply(event))  # noqa: B023 - called at once
+                        _send_answer(connection, again)
+                        continue
                     if "event" not in event:
-                        _check(event)
+                        check_reply(event)
                         connection.settimeout(None)  # hours may pass between two events
                         continue
                     if event["event"] == "left":
                         raise HolderLeft
                     progress.add(event)
                     yield event
-                    if event["event"] == "question":
-                        answer = respond(event["question"])
-                        reply = {"op": "answer", "id": event["id"], "question": event["seq"]}
-                        _send(connection, {**reply, "value": answer})
+                    _send_answer(connection, answers.to(event))
                     for id in progress.added():
                         _send(connection, {"op": "attach", "id": id})
             except HolderLeft:
@@ -195,7 +242,7 @@ class ConversationSession:
 
 
 def _local_events(
-    holder: Holder, request: ConversationRequest, caller: Caller, respond: Respond
+    holder: Holder, request: ConversationRequest, caller: Caller, answers: SessionAnswers
 ) -> Iterator[RequestEvent]:
     events: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
     # the request's record is flushed with its thread's: no other process hears of it before
@@ -203,10 +250,10 @@ def _local_events(
         request, listener=events.put, caller=caller, durable=False, last=True
     ):
         if refusal.reason != "queue_full":
-            _check(refusal.document())
+            check_reply(refusal.document())
         # the requests of dead clients, which this holder brings to their end first
         holder.wait_for_room()
-    progress = _Progress(request.id)
+    progress = RequestProgress(request.id)
     try:
         while progress.waiting:
             event = events.get()
@@ -216,8 +263,10 @@ def _local_events(
                 raise HolderLeft
             progress.add(event)
             yield event
-            if event["event"] == "question":
-                holder.answer(event["id"], event["seq"], respond(event["question"]))
+            answer = answers.to(event)
+            while answer is not None:
+                give = partial(holder.answer, answer.id, answer.question, answer.value)
+                answer = answers.replied(answer.question, give)
             for id in progress.added():
                 holder.attach(id, events.put)
     except HolderLeft:
@@ -229,8 +278,16 @@ def _local_events(
         raise
 
 
-class _Progress:
-    """Requests of a session: the submitted one, and those that results made."""
+def _send_answer(connection: socket.socket, answer: SessionAnswer | None) -> None:
+    if answer is not None:
+        fields = {"id": answer.id, "question": answer.question, "value": answer.value}
+        _send(connection, {"op": "answer", **fields, "tag": answer.question})
+
+
+class RequestProgress:
+    """Requests of a session: the submitted one, and those that results made. waiting: those
+    without a result.
+    """
 
     def __init__(self, id: str) -> None:
         self.waiting = {id}
@@ -238,6 +295,7 @@ class _Progress:
         self._added: list[str] = []
 
     def add(self, event: RequestEvent) -> None:
+        """Take an event into account."""
         match event["event"]:
             case "thread":
                 self._started.add(event["id"])
@@ -261,7 +319,7 @@ class _Progress:
 def _exchange(connection: socket.socket, message: Mapping[str, object]) -> dict[str, Any]:
     _send(connection, message)
     reply = _receive(connection, bytearray())
-    _check(reply)
+    check_reply(reply)
     return reply
 
 
@@ -282,8 +340,8 @@ def _receive(connection: socket.socket, buffer: bytearray) -> dict[str, Any]:
         raise UncagedError(f"the holder's message is not understood: {exc}") from exc
 
 
-def _check(reply: Mapping[str, Any]) -> None:
-    """Raise the error of a reply, if it has one."""
+def check_reply(reply: Mapping[str, Any]) -> None:
+    """Raise the error of a holder's reply, if it has one."""
     match reply:
         case {"ok": True}:
             return

@@ -273,6 +273,7 @@ class DispatcherClient:
                     break
         finally:
             self._is_closed = True
+            self._open.close()
             self._drop_pending()
             for request in list(self._requests.values()):
                 request.settle(ServerUnreachable(f"{self._address}: the connection was lost"))
@@ -282,6 +283,8 @@ class DispatcherClient:
         while not self._is_closed and time.monotonic() < deadline:
             try:
                 self._connection = self._connect()
+                if self._is_closed:  # `close` ended the connection before this one
+                    return False
                 for id, after in list(self._after.items()):
                     params = {"conversation": id, "after": after, "follow": True}
                     self._send("log", params, self._catch_up)

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from uncaged_engine.services.canonical import depth
+
 MAX_MESSAGE_CHARACTERS = 1 << 20
 MAX_BATCH = 50
 MAX_DEPTH = 64
@@ -30,7 +32,7 @@ REFUSED: Final = -32000
 """The method's own error: what the command line would print."""
 
 CallId = str | int
-Answer = dict[str, Any]
+Response = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +52,10 @@ class CallBatch:
     """
 
     calls: tuple[RemoteCall, ...]
-    errors: tuple[Answer, ...]
+    errors: tuple[Response, ...]
     batched: bool
 
-    def answer(self, answers: Sequence[Answer]) -> str | None:
+    def answer(self, answers: Sequence[Response]) -> str | None:
         """Return the text that answers the message, given the answers to its calls; None if
         nothing is to be sent.
         """
@@ -98,14 +100,14 @@ def read_calls(text: str | bytes) -> CallBatch:
     )
 
 
-def result_answer(id: CallId, result: object) -> Answer:
+def result_answer(id: CallId, result: object) -> Response:
     """Return the answer to a call that succeeded."""
     return {"jsonrpc": VERSION, "id": id, "result": result}
 
 
 def error_answer(
     id: CallId | None, code: int, message: str, data: Mapping[str, object] | None = None
-) -> Answer:
+) -> Response:
     """Return the answer to a call that failed; None as the id if it could not be read."""
     error: dict[str, object] = {"code": code, "message": message}
     if data is not None:
@@ -128,7 +130,7 @@ def encode_message(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def read_answers(text: str | bytes) -> list[RemoteCall | Answer]:
+def read_answers(text: str | bytes) -> list[RemoteCall | Response]:
     """Return the notifications and answers of a server's message.
 
     Raises:
@@ -137,7 +139,7 @@ def read_answers(text: str | bytes) -> list[RemoteCall | Answer]:
     if isinstance(text, bytes):
         raise ValueError("messages are text, not bytes")
     value = _decode(text)
-    found: list[RemoteCall | Answer] = []
+    found: list[RemoteCall | Response] = []
     for item in value if isinstance(value, list) else [value]:
         match item:
             case {"jsonrpc": "2.0", "id": _, "result": _} | {
@@ -153,11 +155,11 @@ def read_answers(text: str | bytes) -> list[RemoteCall | Answer]:
     return found
 
 
-def _only(error: Answer) -> CallBatch:
+def _only(error: Response) -> CallBatch:
     return CallBatch(calls=(), errors=(error,), batched=False)
 
 
-def _read_call(item: object) -> RemoteCall | Answer:
+def _read_call(item: object) -> RemoteCall | Response:
     """Return an element of a message as a call, or the error answer to it."""
     if not isinstance(item, dict):
         return error_answer(None, INVALID_REQUEST, "a call is an object")
@@ -207,7 +209,7 @@ def _decode(text: str) -> Any:
         )
     except RecursionError as exc:
         raise ValueError(f"nested deeper than {MAX_DEPTH}") from exc
-    if _is_deep(value):
+    if depth(value) > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     return value
 
@@ -228,20 +230,6 @@ def _number(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError("a number is too large")
     return number
-
-
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for item in level
-            if isinstance(item, dict | list)
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
-            return False
-    return any(isinstance(item, dict | list) for item in level)
 
 
 def _has_surrogate(text: str) -> bool:

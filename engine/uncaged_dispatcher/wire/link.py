@@ -1,5 +1,6 @@
-"""Connection of the server to one conversation. Its process holds the conversation if the lock is
-free; the messages go over the conversation's socket either way.
+"""Connection of a process with many requests, such as the server or the shell, to one conversation.
+Its process holds the conversation if the lock is free; the messages go over the conversation's
+socket either way.
 
 A holder may leave or die at any moment. The next one has every accepted request in the log, so an
 operation is then sent again; a request has an id, and is the same one a second time.
@@ -22,6 +23,7 @@ from uncaged_engine.services.local_sockets import pack, raise_error, unpack
 
 from ..conversations.execution import Interpret
 from ..conversations.holder import Holder
+from ..conversations.live import Listener, give
 from ..conversations.log import ConversationLog
 from ..conversations.requests import ConversationRequest
 from ..conversations.serving import MAX_MESSAGE_BYTES, ConversationServer, socket_of
@@ -45,9 +47,13 @@ class ConversationLink:
         id: str,
         interpret: Callable[[], Interpret],
         clock_ms: Callable[[], int],
+        listener: Listener = lambda _event: None,
     ) -> None:
-        """Args: interpret: makes the reader of sentences, if this process holds the
-        conversation.
+        """Args:
+        interpret: makes the reader of sentences, if this process holds the conversation.
+        listener: gets each snapshot, the events of the requests that were submitted here and of
+            those that their results make, some of them twice after a change of the holder; and
+            ``lost`` for a request that was settled long ago.
         """
         self.id = id
         self.users = 0
@@ -56,6 +62,7 @@ class ConversationLink:
         """The last snapshot of the queue, with a version that rises also across holders."""
         self._changed = asyncio.Condition()
         self._engine, self._interpret, self._clock_ms = engine, interpret, clock_ms
+        self._listener = listener
         self._holding = threading.Lock()
         """Held while this process becomes the holder, or leaves."""
         self._holder: Holder | None = None
@@ -66,6 +73,8 @@ class ConversationLink:
         self._version = 0
         self._own: set[str] = set()
         """Open requests of this process's clients, whose questions they answer."""
+        self._submitting: set[str] = set()
+        """Those that the holder may not know yet."""
         self._is_closing = False
         self._failure: UncagedError | None = None
         self._task = asyncio.create_task(self._run())
@@ -100,20 +109,28 @@ class ConversationLink:
         raise_error(reply if isinstance(reply.get("error"), Mapping) else {})
         return reply
 
-    async def submit(self, request: ConversationRequest, *, interrupt: bool) -> Reply:
-        """Submit a request, whose questions this process's clients answer. Raises: as `request`."""
+    async def submit(
+        self, request: ConversationRequest, *, interrupt: bool, attended: bool = False
+    ) -> Reply:
+        """Submit a request, whose questions this process's clients answer. Raises: as `request`.
+
+        attended: a person follows it on a terminal.
+        """
         # before the reply: the result may come first
         self._own.add(request.id)
+        self._submitting.add(request.id)
         accepted = False
         try:
             reply = await self.request(
                 "submit",
                 request=request.document(),
                 environment=_environment(),
+                attended=attended,
                 interrupt=interrupt,
             )
             accepted = reply.get("ok") is True
         finally:
+            self._submitting.discard(request.id)
             if not accepted:
                 self._own.discard(request.id)
         return reply
@@ -193,7 +210,7 @@ class ConversationLink:
         reader, self._writer = await asyncio.open_unix_connection(path, limit=MAX_LINE_BYTES)
         try:
             self._write({"op": "observe", "tag": "observe"})
-            for id in sorted(self._own):
+            for id in sorted(self._own - self._submitting):
                 self._attach(id)
             while line := await reader.readline():
                 message = unpack(line)
@@ -226,14 +243,18 @@ class ConversationLink:
             return
         if isinstance(tag, str) and "error" in message:
             self._own.discard(tag)  # it was settled long ago
+            give(self._listener, {"event": "lost", "id": tag})
         elif isinstance(message.get("snapshot"), dict):
             self._version += 1
             self.snapshot = {**message["snapshot"], "version": self._version}
+            give(self._listener, {"event": "snapshot"})
         elif message.get("event") == "result":
             self._own.discard(message["id"])
             for id in message["next"]:
                 self._own.add(id)
                 self._attach(id)
+        if "id" in message and "event" in message:
+            give(self._listener, message)
         async with self._changed:
             self._changed.notify_all()
 

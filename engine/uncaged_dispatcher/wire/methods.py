@@ -16,18 +16,17 @@ from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
-from uncaged_engine.services.journal import encode
+from uncaged_engine.services.canonical import encode
 
 from ..calls import Call
 from ..conversations.catalog import (
-    current_conversation,
-    find_conversation,
+    chosen_conversation,
     list_conversations,
     new_conversation,
 )
 from ..conversations.log import read_records, read_state
-from ..conversations.records import ConversationState
 from ..conversations.requests import ConversationRequest
+from ..conversations.results import RequestResult
 from ..conversations.sessions import new_request_id
 from ..grammar.continuations import Direction
 from ..packs.registered import RegisteredPacks
@@ -126,8 +125,17 @@ async def choose(context: MethodContext, params: ChooseParams) -> object:
         return await _answer(context, params, value)
     id = await _find(context, params.conversation)
     state = await asyncio.to_thread(read_state, context.hub.engine.store, id)
-    call = _offered(state, params.request, params.choice)
-    chosen = SubmitParams(conversation=id, call=call.document(), client_id=params.client_id)
+    exchange = state.exchange(params.request)
+    if exchange is None:
+        raise NotFoundError(
+            f"no request {params.request[:80]!r} among the last ones that were settled"
+        )
+    chosen = SubmitParams(
+        conversation=id,
+        call=_offered(exchange.result, params.choice).document(),
+        directory=exchange.request.directory,
+        client_id=params.client_id,
+    )
     return await submit(context, chosen)
 
 
@@ -152,16 +160,12 @@ async def _send(
 async def _find(context: MethodContext, conversation: str | None) -> str:
     """Return the id of a conversation that a client names; of the current one without a name."""
     store = context.hub.engine.store
-    if conversation is None:
-        return await asyncio.to_thread(current_conversation, store, clock_ms())
-    return await asyncio.to_thread(find_conversation, store, conversation)
+    return await asyncio.to_thread(chosen_conversation, store, conversation, clock_ms())
 
 
-def _offered(state: ConversationState, request: str, choice: str) -> Call:
-    exchange = state.exchange(request)
-    if exchange is None:
-        raise NotFoundError(f"no request {request[:80]!r} among the last ones that were settled")
-    found = {offer.id: offer.call for offer in exchange.result.choices}
+def _offered(result: RequestResult, choice: str) -> Call:
+    """Return the call of one of the choices that a result offers."""
+    found = {offer.id: offer.call for offer in result.choices}
     if choice not in found:
         known = ", ".join(found) or "it offers none"
         raise UsageError(f"{choice[:80]!r} is none of the choices: {known}")
@@ -202,6 +206,7 @@ async def status(context: MethodContext, params: StatusParams) -> object:
         "after": state.seq,
         "settled": state.settled,
         "open": [one.request.id for one in state.open],
+        "waiting": [one.waiting_document() for one in state.open if one.question is not None],
         "activity": None if state.activity is None else state.activity.document(),
         "snapshot": None if link is None else link.snapshot,
         "stopping": hub.is_stopping,

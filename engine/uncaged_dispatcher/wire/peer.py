@@ -25,10 +25,10 @@ from .jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REFUSED,
-    Answer,
     CallBatch,
     CallId,
     RemoteCall,
+    Response,
     call_text,
     error_answer,
     read_calls,
@@ -85,6 +85,7 @@ class WirePeer:
         self._slots = asyncio.Semaphore(MAX_RUNNING)
         self._in_use: set[CallId] = set()
         self._followed: dict[str, asyncio.Task[None]] = {}
+        self._is_finishing = False
         self._tasks: asyncio.TaskGroup
         self._limit = RateLimit(CALLS_PER_S, BURST, time.monotonic)
 
@@ -106,6 +107,12 @@ class WirePeer:
             raise UsageError(f"a client follows at most {MAX_FOLLOWED} conversations at a time")
         tail = LogTail(path_of(self._hub.engine.store, conversation), after)
         self._followed[conversation] = self._tasks.create_task(self._follow(conversation, tail))
+
+    async def finish(self) -> None:
+        """Send the records that are in the logs now, and follow no longer."""
+        self._is_finishing = True
+        if self._followed:
+            await asyncio.wait(self._followed.values(), timeout=self._write_s)
 
     async def _read(self) -> None:
         while True:
@@ -134,7 +141,7 @@ class WirePeer:
         finally:
             self._slots.release()
 
-    async def _answer(self, call: RemoteCall) -> Answer | None:
+    async def _answer(self, call: RemoteCall) -> Response | None:
         if call.id is None:
             await self._result(call, "")
             return None
@@ -149,7 +156,7 @@ class WirePeer:
         finally:
             self._in_use.discard(call.id)
 
-    async def _result(self, call: RemoteCall, id: CallId) -> Answer:
+    async def _result(self, call: RemoteCall, id: CallId) -> Response:
         """Perform a call and return its answer."""
         if call.method not in METHODS:
             known = ", ".join(METHODS)
@@ -174,14 +181,18 @@ class WirePeer:
             async with self._hub.using(conversation) as link:
                 version = 0
                 while True:
+                    is_last = self._is_finishing
                     snapshot = link.snapshot
                     if snapshot is not None and snapshot["version"] > version:
                         version = snapshot["version"]
                         await self._notify("snapshot", conversation, snapshot=snapshot)
-                    if tail.has_more():
-                        for record in await asyncio.to_thread(tail.read):
-                            await self._notify("record", conversation, record=record)
-                    await link.wait(POLL_S)
+                    records = await asyncio.to_thread(tail.read) if tail.has_more() else ()
+                    for record in records:
+                        await self._notify("record", conversation, record=record)
+                    if not records:  # else more may be there already
+                        if is_last:
+                            return
+                        await link.wait(POLL_S)
         except UncagedError as exc:
             await self._notify("lost", conversation, message=str(exc))
         except OSError as exc:

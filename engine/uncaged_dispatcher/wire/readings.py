@@ -14,14 +14,12 @@ from uncaged_engine.api import Engine
 
 from ..grammar.compiled import CompiledGrammar
 from ..grammar.continuations import Direction
-from ..readings.completing import complete_sentence
+from ..readings.completing import EnabledRules, complete_sentence
 from ..readings.context import SentenceContext
 from ..readings.explanation import explain
 from ..readings.interpreter import Interpreter
 
 T = TypeVar("T")
-MAX_RULES = 2_000
-"""Rules that are kept for completion."""
 
 
 class SentenceReadings:
@@ -31,8 +29,7 @@ class SentenceReadings:
         self._engine = engine
         self._interpreter: Interpreter | None = None
         self._thread = ThreadPoolExecutor(1, "readings")
-        self._seen: object = None
-        self._grammars: list[CompiledGrammar] = []
+        self._rules: EnabledRules | None = None
 
     async def explain(self, text: str, directory: Path) -> dict[str, object]:
         """Return the readings of a sentence, the best first, and why it won."""
@@ -43,7 +40,7 @@ class SentenceReadings:
     async def complete(self, prefix: str, direction: Direction) -> dict[str, object]:
         """Return the words that can come after the beginning of a sentence."""
         found = await self._run(
-            lambda interpreter: complete_sentence(self._rules(interpreter), prefix, direction)
+            lambda interpreter: complete_sentence(self._read_rules(interpreter), prefix, direction)
         )
         return found.document()
 
@@ -61,11 +58,7 @@ class SentenceReadings:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-    def _rules(self, interpreter: Interpreter) -> list[CompiledGrammar]:
-        """Return the rules of the store as they are now."""
-        interpreter.index.refresh()
-        if interpreter.index.seen != self._seen:
-            rules = interpreter.index.enabled_grammars()
-            self._grammars = [grammar for _, grammar in zip(range(MAX_RULES), rules, strict=False)]
-            self._seen = interpreter.index.seen
-        return self._grammars
+    def _read_rules(self, interpreter: Interpreter) -> list[CompiledGrammar]:
+        if self._rules is None:
+            self._rules = EnabledRules(interpreter)
+        return self._rules.read()

@@ -14,7 +14,7 @@ from uncaged_engine.services.listening import App
 
 from ..conversations.execution import Interpret
 from ..conversations.reader import ConversationReader
-from .hub import DRAIN_S, ConversationHub
+from .hub import DRAIN_S, ConversationHub, clock_ms
 from .peer import WRITE_S, WirePeer
 from .readings import SentenceReadings
 
@@ -27,7 +27,7 @@ TRY_AGAIN_LATER = 1013
 
 def route(engine: Engine) -> App:
     """Return the application of a store's conversations, with the store's own rules."""
-    return make_application(engine, lambda: ConversationReader(engine))
+    return make_application(engine, lambda: ConversationReader(engine, clock_ms))
 
 
 def make_application(
@@ -47,20 +47,20 @@ def make_application(
     """
     hub = ConversationHub(engine, interpret, drain_s)
     readings = SentenceReadings(engine)
-    clients = 0
+    peers: set[WirePeer] = set()
 
     async def serve(websocket: WebSocket) -> None:
-        nonlocal clients
         offered = websocket.scope.get("subprotocols", [])
         await websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-        if clients >= MAX_CLIENTS:
+        if len(peers) >= MAX_CLIENTS:
             await websocket.close(TRY_AGAIN_LATER, f"{MAX_CLIENTS} clients are connected")
             return
-        clients += 1
+        peer = WirePeer(websocket, hub, readings, write_s=write_s)
+        peers.add(peer)
         try:
-            await WirePeer(websocket, hub, readings, write_s=write_s).serve()
+            await peer.serve()
         finally:
-            clients -= 1
+            peers.discard(peer)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -70,6 +70,8 @@ def make_application(
         finally:
             tidying.cancel()
             await hub.drain()
+            # what the end of the requests put into the logs reaches the clients
+            await asyncio.gather(*(peer.finish() for peer in peers))
             await readings.close()
 
     return Starlette(routes=[WebSocketRoute(path, serve)], lifespan=lifespan)

@@ -27,7 +27,7 @@ class LogTail:
     def has_more(self) -> bool:
         """Whether the file is longer than what was read of it."""
         try:
-            return os.stat(self._path).st_size > self._offset  # noqa: PTH116 - ten times a second
+            return os.stat(self._path).st_size > self._offset  # noqa: PTH116 - five times a second
         except FileNotFoundError:
             return True  # `read` says so
 

@@ -17,11 +17,19 @@ ASKING = source(
 """,
     policy={"ask": {}},
 )
+CHOOSING = source(
+    "choosing",
+    """
+    colour = yield {"ask": {"question": "which?", "choices": ["red", "blue"]}}
+    return {"success": True, "message": colour}
+""",
+    policy={"ask": {}},
+)
 
 
 @pytest.fixture
 def conversation(engine: Engine) -> str:
-    """The id of a new conversation; the store has the flows count, marked, sleeper and asking."""
-    for text in (COUNT, MARKED, SLEEPER, ASKING):
+    """The id of a new conversation; the store has a few flows, two of which ask a person."""
+    for text in (COUNT, MARKED, SLEEPER, ASKING, CHOOSING):
         granted(engine.store, text)
     return current_conversation(engine.store, now_ms())

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from testbed.bundles import place, source
+from testbed.bundles import granted, place, source, thread_id
 from testbed.conversing import WordReader, now_ms, sentence
+from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import ThreadId
+from uncaged_dispatcher.calls import Call
+from uncaged_dispatcher.conversations.held import DEEPEST
 from uncaged_dispatcher.conversations.holder import Holder
 from uncaged_dispatcher.conversations.live import RequestEvent
 from uncaged_dispatcher.conversations.log import ConversationLog
+from uncaged_dispatcher.conversations.requests import ConversationRequest
 from uncaged_engine.api import Engine
 
 ULID = "01KQXKW0000000000000000001"
@@ -31,6 +37,69 @@ class InterruptedResume(Engine):
             if other.name == "kill":
                 other.join()
         return super().resume(text, **options)
+
+
+class FailingKill(Engine):
+    """Engine whose first kill fails, as on a full disk."""
+
+    fails = True
+
+    def kill(self, text: str) -> ThreadId:
+        if self.fails:
+            self.fails = False
+            raise StorageError("the disk is full")
+        return super().kill(text)
+
+
+@contextmanager
+def held(engine: Engine, conversation: str) -> Iterator[Holder]:
+    """Hold a conversation in this process."""
+    log = ConversationLog.open(engine.store, conversation, now_ms)
+    assert log is not None
+    with Holder(engine, log, WordReader(), now_ms) as holder:
+        yield holder
+
+
+@pytest.mark.slow
+def test_a_kill_that_fails_is_reported_and_tried_again(engine: Engine, conversation: str) -> None:
+    """A cancel whose kill the disk refuses says so; a second cancel kills the thread."""
+    events: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
+
+    def until(kind: str) -> RequestEvent:
+        while (event := events.get(timeout=60))["event"] != kind:
+            pass
+        return event
+
+    with held(FailingKill(engine.store), conversation) as holder:
+        holder.submit(sentence(ULID, "sleeper"), listener=events.put)
+        thread = until("thread")["threadId"]
+        assert holder.cancel(ULID) == "cancelled_running"
+        assert (
+            until("problem")["message"] == f"thread {thread} could not be killed: the disk is full"
+        )
+        assert holder.cancel(ULID) == "cancelled_running"
+        assert until("result")["result"]["status"] == "cancelled"
+    assert engine.thread(thread).summary.status == "killed"
+
+
+@pytest.mark.slow
+def test_calls_that_a_result_may_not_make_are_named(engine: Engine, conversation: str) -> None:
+    """A result that asks for further calls after too many others is settled with that problem."""
+    call = {"flow": "count", "params": {"n": 1}}
+    body = f'    return {{"success": True, "next": [{call!r}, {call!r}]}}\n    yield\n'
+    granted(engine.store, source("shown", body, policy={"flow": {"names": ["count"]}}))
+    events: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
+    last = ConversationRequest(
+        id=ULID, call=Call(flow="shown"), parent=thread_id(7), depth=DEEPEST, agreed=True
+    )
+    with held(engine, conversation) as holder:
+        holder.submit(last, listener=events.put)
+        while (event := events.get(timeout=60))["event"] != "result":
+            pass
+    assert event["next"] == []
+    assert event["result"]["problems"] == [
+        "next: 2 of 2 calls were not made: 16 results in a row have asked for further calls"
+    ]
 
 
 @pytest.mark.slow

@@ -98,6 +98,28 @@ def submit(number: int, text: str = "count 1", **fields: object) -> dict[str, ob
     return {"op": "submit", "request": {"id": thread_id(number), "text": text, **fields}}
 
 
+def test_a_waiting_request_is_shown_and_cancelled(client: Client, engine: Engine) -> None:
+    """A request whose thread waits for an answer is `waiting` in the snapshots, with the number of
+    the question, and those behind it hear of it; cancelled, it ends with its thread.
+    """
+    client.ask(submit(1, "asking"))
+    asked = client.until("question")
+    running = client.ask({"op": "snapshot"})["snapshot"]["running"]
+    assert (running["state"], running["question"]) == ("waiting", asked["seq"])
+    client.send(submit(2))
+    blocked = client.until("blocked")
+    assert blocked["question"] == asked["question"]
+    assert (blocked["of"], blocked["seq"], blocked["attended"]) == (
+        thread_id(1),
+        asked["seq"],
+        True,
+    )
+    assert client.ask({"op": "cancel", "id": thread_id(1)})["cancelled"] == "cancelled_running"
+    assert client.until("result")["result"]["status"] == "cancelled"
+    assert engine.thread(asked["question"]["threadId"]).summary.status == "killed"
+    assert client.until("result")["result"]["message"] == "sum 1"
+
+
 def test_a_client_gets_the_events_of_its_request(client: Client) -> None:
     """The reply names the request; its events follow, up to the result."""
     reply = client.ask(submit(1, clientId="mine"))
@@ -352,6 +374,18 @@ def test_a_drain_waits_and_then_rejects(client: Client, holder: Holder) -> None:
     assert [one.request.id for one in holder.state.open] == [thread_id(1)]
     assert holder.state.open[0].thread is not None
     assert holder.state.open[0].thread["threadId"] == thread
+
+
+def test_a_drain_does_not_wait_for_a_person(client: Client, holder: Holder, engine: Engine) -> None:
+    """A request whose thread waits for an answer is left to the next holder at once; the answer is
+    still awaited by the thread.
+    """
+    client.ask(submit(1, "asking"))
+    asked = client.until("question")
+    holder.drain(timeout_ms=3_600_000)
+    assert client.until("left")["id"] == thread_id(1)
+    assert holder.state.open[0].question == asked["question"]
+    assert engine.thread(asked["question"]["threadId"]).summary.status == "waiting"
 
 
 def test_late_requests_are_refused_while_draining(

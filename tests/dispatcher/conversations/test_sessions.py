@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from testbed.bundles import granted, source, thread_id
-from testbed.conversing import agree, decline, sentence, session
+from testbed.conversing import agree, decline, now_ms, sentence, session
 from testbed.foreground import environment
 from testbed.steering import intent_of, settle, wait_for
 from uncaged_bundles.errors import RefusedError
@@ -21,6 +21,9 @@ from uncaged_dispatcher.conversations.live import NO_CALLER, RequestEvent
 from uncaged_dispatcher.conversations.log import read_records, read_state
 from uncaged_dispatcher.conversations.requests import ConversationRequest
 from uncaged_engine.api import Engine
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.shipped import add_shipped_flows
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +34,10 @@ def run(
     """The events of one request of this process."""
     access = session(engine, conversation)
     return list(access.run(sentence(thread_id(number), text), NO_CALLER, answers))
+
+
+def refuse_to_answer(question: Mapping[str, Any]) -> Mapping[str, object]:
+    raise AssertionError(f"asked: {question}")
 
 
 def kinds(events: Sequence[RequestEvent]) -> list[str]:
@@ -181,10 +188,134 @@ def test_no_result_and_no_model_runs_a_verb(engine: Engine, conversation: str) -
     assert result(run(engine, conversation, "@conversation list", number=4))["status"] == "verb"
 
 
-def test_a_waiting_thread_settles_its_request(engine: Engine, conversation: str) -> None:
-    """A thread that waits for a person's answer stops, and so does its request, as for `run`."""
-    events = run(engine, conversation, "asking")
-    assert (result(events)["status"], result(events)["exitCode"]) == ("waiting", 8)
+def test_the_question_of_a_thread_is_put_to_the_person(engine: Engine, conversation: str) -> None:
+    """The thread's question is a record of the conversation, an answer that does not fit is asked
+    for again with the reason, and the thread goes on with the one that fits.
+    """
+    asked: list[Mapping[str, Any]] = []
+
+    def answer(question: Mapping[str, Any]) -> Mapping[str, object]:
+        asked.append(question)
+        return {"value": "green"} if len(asked) == 1 else {"choice": "2"}
+
+    events = run(engine, conversation, "choosing", answers=answer)
+    assert kinds(events) == ["accepted", "reading", "thread", "question", "answered", "result"]
+    assert result(events)["message"] == "blue"
+    choices = [{"id": n, "label": text, "value": text} for n, text in (("1", "red"), ("2", "blue"))]
+    assert asked[0] == {
+        "kind": "thread",
+        "question": "which?",
+        "threadId": events[2]["threadId"],
+        "step": 1,
+        "schema": {"enum": ["red", "blue"]},
+        "choices": choices,
+    }
+    assert "green" in asked[1]["problem"]
+    assert shapes(engine, conversation)[3:] == ["question", "answer", "result"]
+
+
+def answered_by(engine: Engine, conversation: str, thread: str, *, text: str) -> list[str]:
+    """Submit a request behind the one of a waiting thread, whose answer comes by `answer THREAD`;
+    returns the results.
+    """
+
+    def elsewhere(question: Mapping[str, Any]) -> Mapping[str, object]:
+        assert question["threadId"] == thread
+        engine.answer(thread, text)
+        return {"value": "late"}
+
+    run(engine, conversation, "count 2", number=2, answers=elsewhere)
+    return [
+        one["result"]["message"]
+        for one in read_records(engine.store, conversation)
+        if "result" in one
+    ]
+
+
+def test_a_question_outlives_the_process_that_put_it(engine: Engine, conversation: str) -> None:
+    """A holder that is killed while a thread waits leaves its question: the next holder records it
+    no second time, and puts it to the person who comes next, whose answer comes too late here:
+    another terminal's counts.
+    """
+    holder = Client(engine, conversation, 1, "asking", "silent")
+    asked = holder.until("question")
+    holder.end()
+    [waiting] = read_state(engine.store, conversation).open
+    assert (waiting.question, waiting.question_seq) == (asked["question"], asked["seq"])
+    thread = asked["question"]["threadId"]
+    assert answered_by(engine, conversation, thread, text="red") == ["red", "sum 3"]
+    records = list(read_records(engine.store, conversation))
+    assert [one["seq"] for one in records if "question" in one] == [asked["seq"]]
+    assert [one["answer"] for one in records if "answer" in one] == [{"value": "red"}]
+
+
+def test_an_answer_whose_process_died_counts(engine: Engine, conversation: str) -> None:
+    """A process that dies after it recorded an answer in the thread, and before it started the
+    worker, leaves a thread that the conversation's holder resumes.
+    """
+
+    def elsewhere(question: Mapping[str, Any]) -> Mapping[str, object]:
+        bundle, thread, _ = engine.store.locate_thread(question["threadId"])
+        journal = JournalFile.open(engine.store, bundle, thread)
+        journal.append(lines.control("answer", {"value": "red"}, now_ms()))
+        journal.flush()
+        journal.close()
+        return {"value": "late"}
+
+    events = run(engine, conversation, "asking", answers=elsewhere)
+    assert kinds(events)[3:] == ["question", "answered", "result"]
+    assert result(events)["message"] == "red"
+
+
+def test_a_child_of_several_calls_puts_its_question(engine: Engine, conversation: str) -> None:
+    """A call of several that waits for an answer has its question in the conversation, beside the
+    thread that waits for it; the rest runs after the answer, which any process may give.
+    """
+    add_shipped_flows(engine.store, engine.registry, now_ms())
+    access = session(engine, conversation)
+    request = sentence(thread_id(1), "asking then count 2", agreed=True)
+    events = []
+    for event in access.run(request, NO_CALLER, refuse_to_answer):
+        events.append(event)
+        if event["event"] == "question":
+            asked = event["question"]
+            assert asked["parent"] == events[2]["threadId"] != asked["threadId"]
+            engine.answer(asked["threadId"], "red")
+    assert kinds(events) == ["accepted", "reading", "thread", "question", "answered", "result"]
+    assert [one["message"] for one in result(events)["data"]["results"]] == ["red", "sum 3"]
+
+
+def test_a_cancel_ends_a_child_that_waits(engine: Engine, conversation: str) -> None:
+    """The thread of several calls and the child that waits for an answer are both killed."""
+    add_shipped_flows(engine.store, engine.registry, now_ms())
+    holder = Client(engine, conversation, 1, "asking then count 2")
+    asked = holder.until("question")["question"]
+    assert session(engine, conversation).cancel(thread_id(1)) == "cancelled_running"
+    assert holder.until("result")["result"]["status"] == "cancelled"
+    holder.end()
+    for thread in (asked["parent"], asked["threadId"]):
+        assert engine.thread(thread).summary.status == "killed"
+
+
+def test_a_waiting_request_without_a_holder_is_cancelled(engine: Engine, conversation: str) -> None:
+    """A request that waits for an answer ends with its thread when it is cancelled after its
+    process died; the queued one behind it is not started by this.
+    """
+    holder = Client(engine, conversation, 1, "asking", "silent")
+    thread = holder.until("question")["question"]["threadId"]
+    behind = Client(engine, conversation, 2, "count 4", "silent")
+    assert behind.until("blocked")["of"] == thread_id(1)
+    for client in (holder, behind):
+        client.end()
+    access = session(engine, conversation)
+    assert access.cancel(thread_id(1)) == "cancelled_running"
+    assert engine.thread(thread).summary.status == "killed"
+    state = read_state(engine.store, conversation)
+    assert [one.result.status for one in state.exchanges] == ["cancelled"]
+    assert [one.request.id for one in state.open] == [thread_id(2)]
+    assert access.cancel(thread_id(2)) == "cancelled_queued"
+    assert access.cancel(thread_id(2)) == "not_found"
+    assert len(engine.threads()) == 1
 
 
 def test_an_activity_lasts_until_a_flow_ends_it(engine: Engine, conversation: str) -> None:

@@ -24,6 +24,14 @@ def route(engine):
     return make_application(engine, WordReader, path="/words", write_s=1.0, drain_s=2.0)
 """
 SLEEPER = source("sleeper", "    yield {'null': {'sleep_s': 600}}\n")
+CHOOSING = source(
+    "choosing",
+    """
+    colour = yield {"ask": {"question": "which?", "choices": ["red", "blue"]}}
+    return {"success": True, "message": colour}
+""",
+    policy={"ask": {}},
+)
 SHOWN = source(
     "shown",
     """
@@ -59,7 +67,7 @@ def serving(engine: Engine, site: Path, port: int = 0) -> Iterator[ServedStore]:
 @pytest.fixture
 def site(engine: Engine, tmp_path: Path) -> Path:
     """A directory with the route; the store has a few flows."""
-    for text in (COUNT, MARKED, SLEEPER, SHOWN):
+    for text in (COUNT, MARKED, SLEEPER, SHOWN, CHOOSING):
         granted(engine.store, text)
     return install_routes(tmp_path / "site", MODULE, {"words": "mine:route"})
 

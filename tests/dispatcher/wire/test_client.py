@@ -170,6 +170,43 @@ def test_a_proposal_is_edited_and_a_question_answered(served: ServedStore) -> No
         assert either.result(WAIT_S)["message"] == "sum 3"
 
 
+def test_the_question_of_a_thread_is_answered_over_the_wire(engine: Engine, site: Path) -> None:
+    """A thread's question is a record; the status names it, another server has it after this one
+    was killed, and one answer counts: that of the wire, or of another terminal.
+    """
+    notices = Notices()
+    with serving(engine, site) as served, served.client(notices) as client:
+        first = client.submit("choosing")
+        asked = notices.record("question", first.id)
+        with pytest.raises(RemoteError, match="green"):
+            client.call("answer", request=first.id, question=asked["seq"], value={"value": "green"})
+        client.call("choose", request=first.id, question=asked["seq"], choice="2")
+        assert first.result(WAIT_S)["message"] == "blue"
+        second = client.submit("choosing")
+        asked = notices.record("question", second.id)
+        served.process.kill()
+        served.process.wait()
+    with serving(engine, site) as served, served.client(notices) as client:
+        client.follow(second.conversation, after=asked["seq"] - 1)
+        [waiting] = client.call("status")["waiting"]
+        assert waiting == {
+            "request": second.id,
+            "seq": asked["seq"],
+            "question": asked["question"],
+        }
+        third = client.submit("choosing")
+        engine.answer(asked["question"]["threadId"], "red")
+        result = notices.record("result", second.id)["result"]
+        assert (result["status"], result["message"]) == ("completed", "red")
+        asked = notices.record("question", third.id)
+        client.call("answer", request=third.id, question=asked["seq"], value={"value": "red"})
+        with pytest.raises(RemoteError, match="does not ask"):
+            client.call("answer", request=third.id, question=asked["seq"], value={"value": "blue"})
+        assert third.result(WAIT_S)["message"] == "red"
+        records = client.call("log", after=0)["records"]
+        assert len([one for one in records if "question" in one]) == 3
+
+
 def test_a_choice_that_a_result_offers_is_run(served: ServedStore) -> None:
     """Choosing submits the choice's call as a request of its own; a wrong id names the right
     ones.

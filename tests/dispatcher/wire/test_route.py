@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import queue
+from typing import Any
 
 import pytest
+from testbed.bundles import source
+from testbed.sentences import add_flow, parameters
 from testbed.serving import running
 from uncaged_dispatcher.wire.client import DispatcherClient, RemoteError
 from uncaged_engine.api import Engine
@@ -14,8 +18,14 @@ from uncaged_engine.services.listening import token_of
 @pytest.mark.slow
 def test_the_verb_serves_sentences(engine: Engine) -> None:
     """A sentence that a shipped flow's pattern reads is run and explained; one that no pattern
-    reads is missed with the nearest flows, and starts nothing.
+    reads is missed with the nearest flows, and starts nothing; a name that may mean two things is
+    asked about, and another client chooses.
     """
+    entities = [{"name": f"Blue Tra{end}", "type": "Song"} for end in ("in", "ne")]
+    body = f'    return {{"success": True, "entities": {entities!r}}}\n    yield\n'
+    album = source("album", body, patterns=["show the album"], policy={})
+    engine.add("album", album, accept=lambda _: True)
+    add_flow(engine, "play", "play $(song:Song)", schema=parameters("song", song={}))
     with running(["-m", "uncaged_cli", "serve", "--port", "0", "--json"], engine) as server:
         assert server.stdout is not None
         address = json.loads(server.stdout.readline())["address"]
@@ -37,6 +47,20 @@ def test_the_verb_serves_sentences(engine: Engine) -> None:
             assert missed["details"]["nearest"]
             with pytest.raises(RemoteError, match="absolute"):
                 client.call("explain", text="x", directory="here")
+            asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+            with DispatcherClient(
+                address, token_of(engine.store), notice=lambda _, params: asked.put(params)
+            ) as other:
+                assert other.submit("show the album").result(60)["success"]
+                playing = other.submit("play blue tran")
+                while "question" not in (record := asked.get(timeout=60).get("record", {})):
+                    pass
+                assert [one["label"] for one in record["question"]["choices"]] == [
+                    "Blue Train",
+                    "Blue Trane",
+                ]
+                client.call("choose", request=playing.id, question=record["seq"], choice="2")
+                assert playing.result(60)["data"] == {"song": "Blue Trane"}
             schemas = {flow["flow"]: flow for flow in client.call("schemas")["flows"]}
             assert "parameters" in schemas["current-time"]
             assert schemas["current-time"]["pack"] == "system"
@@ -44,4 +68,4 @@ def test_the_verb_serves_sentences(engine: Engine) -> None:
             assert {flow["pack"] for flow in system} == {"system"}
             later = client.call("schemas", after="current-time")["flows"]
             assert min(flow["flow"] for flow in later) > "current-time"
-        assert len(engine.threads()) == 1
+        assert len(engine.threads()) == 3
