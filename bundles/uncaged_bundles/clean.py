@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-STRING_SEQUENCE = re.compile(
-    "(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"
-)
-"""OSC, DCS, SOS, PM and APC with their payload. An unterminated one loses its introducer only: text
-is never swallowed to the end.
+STRING_INTRODUCER = re.compile("\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f]")
+STRING_END = re.compile("\x07|\x1b\\\\|\x9c")
+AFTER_STRING = re.compile("[\x07\x1b\x9c\n]")
+"""OSC, DCS, SOS, PM and APC: introducer, terminator, and the first character that is no payload. An
+unterminated one loses its introducer only: text is never swallowed to the end.
 """
 
 CONTROL_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]")
@@ -32,9 +32,31 @@ def clean(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    for pattern in (STRING_SEQUENCE, CONTROL_SEQUENCE, SHORT_ESCAPE):
+    text = _without_strings(text)
+    for pattern in (CONTROL_SEQUENCE, SHORT_ESCAPE):
         text = pattern.sub("", text)
     return SURROGATE.sub("\ufffd", INVISIBLE.sub("", LINE_ENDS.sub("\n", text)))
+
+
+def _without_strings(text: str) -> str:
+    """Return *text* without string sequences and their payload, in linear time: introducers without
+    a terminator between them share one search for it.
+    """
+    pieces: list[str] = []
+    kept_to = searched_to = 0
+    for introducer in STRING_INTRODUCER.finditer(text):
+        if introducer.start() < kept_to:
+            continue  # inside a payload
+        if searched_to < introducer.end():
+            after = AFTER_STRING.search(text, introducer.end())
+            if after is None:
+                break
+            searched_to = after.start()
+        end = STRING_END.match(text, searched_to)
+        if end is not None:
+            pieces.append(text[kept_to : introducer.start()])
+            kept_to = end.end()
+    return "".join([*pieces, text[kept_to:]]) if pieces else text
 
 
 def clean_line(text: str) -> str:

@@ -39,7 +39,7 @@ _OPTIONAL = frozenset(
     {"parameters", "roles", "policy", "continues", "graph", "patterns", "aliases", "examples"}
 )
 _OPTIONAL |= {"source", "displayName", "unsupported"}
-_OPTIONAL |= {"pack", "learn", "onFailure", "scope", "urlPatterns"}
+_OPTIONAL |= {"pack", "learn", "onFailure", "scope", "urlPatterns", "maxSeconds"}
 ON_FAILURE = ("reason",)
 """Values of ``onFailure``: the reasoning agent continues where the flow failed."""
 _ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
@@ -133,6 +133,8 @@ def parse_descriptor(raw: object, known_effects: EffectKinds = KNOWN_EFFECTS) ->
     )
     for key in ("source", "displayName", "unsupported"):
         shapes.text(fields.get(key, ""), (*top, key))
+    if "maxSeconds" in fields:
+        shapes.positive(fields["maxSeconds"], (*top, "maxSeconds"))
     _check_dispatch(fields, top)
     for key in ("patterns", "aliases"):
         shapes.texts(fields.get(key, []), (*top, key))

@@ -22,8 +22,15 @@ HOST_NETWORK = "host"
 """The value of a script's ``network`` that means the machine's own, instead of a list of hosts."""
 MAX_CHARACTERS = 253
 FORMS = "write it as in api.example.com, *.example.com, api.example.com:8080 or api.example.com:*"
-LISTS: Mapping[str, str] = {"http": "hosts", "fetch": "hosts", "script": "network"}
-"""The key of a policy that lists hosts, by kind of effect; besides, `secrets` of http."""
+LISTS: Mapping[str, str] = {
+    "http": "hosts",
+    "fetch": "hosts",
+    "script": "network",
+    "browser": "hosts",
+}
+"""The key of a policy that lists hosts, by kind of effect."""
+BINDING = frozenset({"http", "browser"})
+"""Kinds of effects whose `secrets` are bound to hosts."""
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -58,7 +65,7 @@ def check_policy(policy: Mapping[str, object], path: shapes.Path) -> None:
         if not isinstance(limits, Mapping) or kind not in LISTS:
             continue
         check_entries(limits.get(LISTS[kind]), (*path, kind, LISTS[kind]))
-        bound = limits.get("secrets") if kind == "http" else None
+        bound = limits.get("secrets") if kind in BINDING else None
         for name, entries in bound.items() if isinstance(bound, Mapping) else ():
             check_entries(entries, (*path, kind, "secrets", name))
 

@@ -19,10 +19,12 @@ _KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _HEADS_AND_THREADS = ("head", "latest")
 _VERBS = (
     *(
+        "action",
         "add",
         "agents",
         "answer",
         "archive",
+        "browser",
         "build",
         "completion",
         "constructions",
@@ -38,6 +40,7 @@ _VERBS = (
         "enable",
         "explain",
         "export",
+        "feedback",
         "fork",
         "grammar",
         "graph",
@@ -50,18 +53,26 @@ _VERBS = (
         "kill",
         "list",
         "mcp",
+        "memory",
         "model",
+        "notify",
         "pack",
+        "patterns",
         "pause",
+        "proposal",
+        "proposals",
         "prune",
         "ps",
+        "random",
+        "record",
+        "capture",
         "remove",
         "resume",
         "rollback",
         "run",
         "serve",
     ),
-    *("show", "test", "thread", "threads", "tools", "verify"),
+    *("shell", "show", "test", "thread", "threads", "token", "tools", "verify"),
 )
 RESERVED = frozenset((*_HEADS_AND_THREADS, *_VERBS))
 """The verbs of the command, and the words that stand for a version or a thread."""

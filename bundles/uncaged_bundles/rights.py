@@ -27,6 +27,8 @@ CHANGING = frozenset({"edit", "write", "commit"})
 FLOW_PREFIX = "flow:"
 ALL_FLOWS = "*"
 """As a flow's name: all enabled flows that a person did not mark with ``--confirm``."""
+EFFECT_PREFIX = "effect:"
+"""Before an effect kind whose operations are tools, within the policy's limits for the kind."""
 OUTSIDE = ("refuse", "ask")
 KEYS = frozenset({"tools", "network", "sandbox", "outside"})
 
@@ -52,13 +54,15 @@ INSTEAD = {
 class Rights:
     """The rights of an agent.
 
-    tools: None means all; flows are not among them. flows: by name, or `ALL_FLOWS`. sandbox:
+    tools: None means all; flows are not among them. flows: by name, or `ALL_FLOWS`. effects: kinds
+    whose operations are tools. sandbox:
     commands run in the sandbox, for each kind of agent. network: tools and sandboxed commands may
     use it. ask: access outside the workspace may be asked of a person.
     """
 
     tools: frozenset[str] | None = None
     flows: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
     network: bool = False
     sandbox: bool = False
     ask: bool = False
@@ -73,6 +77,11 @@ class Rights:
                 word.removeprefix(FLOW_PREFIX)
                 for word in named or ()
                 if word.startswith(FLOW_PREFIX)
+            ),
+            effects=tuple(
+                word.removeprefix(EFFECT_PREFIX)
+                for word in named or ()
+                if word.startswith(EFFECT_PREFIX)
             ),
             network=limits.get("network") is True,
             sandbox=limits.get("sandbox") is True,
@@ -111,6 +120,8 @@ def tools_words(value: object, path: shapes.Path) -> None:
                     where,
                     f"{shapes.shown(word)} names no flow; a flow among the tools is written 'flow:top-stories'",
                 )
+            continue
+        if word.startswith(EFFECT_PREFIX) and word.removeprefix(EFFECT_PREFIX).isidentifier():
             continue
         raise shapes.ShapeError(where, f"{shapes.shown(word)} is no tool; {_instead(word)}")
 
@@ -158,6 +169,9 @@ def widened(before: Mapping[str, object], after: Mapping[str, object]) -> Iterat
         yield "role: its agents may start all enabled flows that are not marked with --confirm"
     elif more and ALL_FLOWS not in old.flows:
         yield f"role: its agents may start the flow{'s' if len(more) > 1 else ''} {', '.join(more)}"
+    kinds = [kind for kind in new.effects if kind not in old.effects]
+    if kinds:
+        yield f"role: its agents decide themselves what they do with: {', '.join(kinds)}"
     if new.network and not old.network:
         yield "role: its agents' tools and commands may use the network"
     if old.sandbox and not new.sandbox:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 import unicodedata
 
 import pytest
@@ -106,3 +108,24 @@ def test_shortening_marks_the_cut() -> None:
     assert shorten("phase done", 7) == "phase…"
     assert shorten("漢字漢字", 5) == "漢字…"
     assert shorten("phase", 5) == "phase"
+
+
+STRINGS = re.compile(
+    "(?:\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"
+)
+"""String sequences as one expression, which takes quadratic time."""
+
+
+@given(st.text(alphabet="ab\n\x07\x1b\x90\x9c\x9d]P\\[0m", max_size=30))
+def test_string_sequences_are_those_of_their_expression(text: str) -> None:
+    """The linear search removes what the expression describes."""
+    marked = f"é{text}"
+    assert clean(marked) == clean(STRINGS.sub("", marked))
+
+
+@pytest.mark.parametrize("part", ["\x90", "\x1b]", "\x9b", "\x90\x1b", "\x9da", "\x1b]\n"])
+def test_a_flood_of_sequences_takes_linear_time(part: str) -> None:
+    """Introducers without an end cost no search each: as one expression, these take minutes."""
+    begin = time.process_time()
+    clean(part * (200_000 // len(part)))
+    assert time.process_time() - begin < 2

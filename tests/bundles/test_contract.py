@@ -57,9 +57,9 @@ def test_a_table_has_one_form() -> None:
     }
 
 
-def test_keys_of_the_dispatcher_are_optional_and_checked() -> None:
-    """A descriptor may name its pack, how its sentences are learned and what follows a failure; a
-    value of another form is refused with its path.
+def test_optional_keys_are_checked() -> None:
+    """A descriptor may name its pack, how its sentences are learned, what follows a failure and its
+    time; a value of another form is refused with its path.
     """
     more: dict[str, object] = {
         "pack": "files",
@@ -67,6 +67,7 @@ def test_keys_of_the_dispatcher_are_optional_and_checked() -> None:
         "onFailure": "reason",
         "scope": {"sites": ["example.org"]},
         "urlPatterns": ["https://example.org/*"],
+        "maxSeconds": 180.0,
     }
     assert parse_descriptor(SMALLEST | more).raw == SMALLEST | more
     for key, value in (
@@ -75,6 +76,7 @@ def test_keys_of_the_dispatcher_are_optional_and_checked() -> None:
         ("onFailure", "retry"),
         ("scope", []),
         ("urlPatterns", "https://example.org/*"),
+        ("maxSeconds", -1),
     ):
         with pytest.raises(ShapeError, match=key):
             parse_descriptor(SMALLEST | {key: value})

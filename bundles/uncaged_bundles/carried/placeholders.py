@@ -9,7 +9,6 @@ import re
 
 REFERENCE = re.compile(r"\$\{(result|entity)-([0-9]{1,6})((?:\.[A-Za-z_][A-Za-z0-9_-]*|\[[0-9]{1,6}\])*)\}")
 PATH_PART = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]+)\]")
-MODES = ("throw", "fallback-to-name", "passthrough", "off")
 
 
 class BadReference(Exception):

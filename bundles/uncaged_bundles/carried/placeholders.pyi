@@ -4,7 +4,6 @@ from typing import Any
 
 REFERENCE: re.Pattern[str]
 PATH_PART: re.Pattern[str]
-MODES: tuple[str, ...]
 
 class BadReference(Exception): ...
 

@@ -17,7 +17,16 @@ from ..errors import DamagedError
 from ..ids import BundleHash
 from .document import Document, Span
 from .entries import flow_of, flow_row, grant_row
-from .index import Index, IndexHead, IndexRow, Stamp, digest, encode_rows
+from .index import (
+    MOST_FORMER,
+    MOST_NAMES,
+    Index,
+    IndexHead,
+    IndexRow,
+    Stamp,
+    digest,
+    encode_rows,
+)
 from .snapshot import (
     FLOWS,
     GRANTS,
@@ -57,6 +66,8 @@ class RegistryDraft:
         self._where = where
         self._language = language
         self._contents = contents or parse(text, where, language)
+        self._head: IndexHead | None = None
+        self._changed: set[str] = set()
 
     @classmethod
     def of(cls, text: bytes, where: str, language: Language, index: Index) -> RegistryDraft:
@@ -77,7 +88,9 @@ class RegistryDraft:
             removed=head.removed,
             seeded=head.seeded,
         )
-        return cls(text, where, language, contents)
+        draft = cls(text, where, language, contents)
+        draft._head = head
+        return draft
 
     def flow(self, name: str) -> Flow | None:
         """Return the entry of a flow."""
@@ -114,6 +127,21 @@ class RegistryDraft:
         """Set these fields of an entry."""
         self._change_entry(section, key, lambda document: document.put(section, key, fields))
 
+    def put_all(self, entries: Sequence[tuple[str, str, Mapping[str, object]]]) -> None:
+        """Set fields of several entries, given as (section, key, fields); a blank text is written
+        once.
+        """
+        if self.text.strip():
+            for entry in entries:
+                self.put(*entry)
+            return
+
+        def change(document: Document) -> None:
+            for entry in entries:
+                document.put(*entry)
+
+        self._change_whole(change)
+
     def drop(self, section: str, key: str) -> None:
         """Remove an entry."""
         self._change_entry(section, key, lambda document: document.drop(section, key))
@@ -146,7 +174,21 @@ class RegistryDraft:
             name: getattr(self._contents, name)
             for name in ("regular", "top", "problems", "unreadable", "removed", "seeded")
         }
-        return IndexHead(stamp=stamp, text=digest(self.text), rows=digest(rows), **known), rows
+        head = IndexHead(
+            stamp=stamp,
+            text=digest(self.text),
+            rows=digest(rows),
+            former=self._former(),
+            **known,
+        )
+        return head, rows
+
+    def _former(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the former texts from which the changes are known; see `IndexHead`."""
+        head = self._head
+        if head is None or len(self._changed) > MOST_NAMES:
+            return ()
+        return (*head.former, (head.text, tuple(sorted(self._changed))))[-MOST_FORMER:]
 
     def _change_entry(self, section: str, key: str, change: Callable[[Document], None]) -> None:
         window = self._window(section, key)
@@ -180,11 +222,20 @@ class RegistryDraft:
         at = next((number for number, row in enumerate(rows) if row.key == key), len(rows))
         return tuple(rows[max(0, at - 1) : at + 2])
 
+    def _note(self, former: Sequence[IndexRow], rows: Sequence[IndexRow]) -> None:
+        """Note the flows among former rows and those in their place that are not in both."""
+        seals = {row.seal for row in former} ^ {row.seal for row in rows}
+        self._changed.update(
+            row.key for row in (*former, *rows) if row.section == FLOWS and row.seal in seals
+        )
+
     def _change_whole(self, change: Callable[[Document], None]) -> None:
         document = Document.parse(self.text, self._where)
         change(document)
         self.text = document.rewritten()
+        former = self._contents.rows
         self._contents = parse(self.text, self._where, self._language)
+        self._note(former, self._contents.rows)
 
     def _splice(self, span: Span, lines: bytes, rows: Sequence[IndexRow]) -> None:
         """Replace the lines of a window, and its rows."""
@@ -193,6 +244,9 @@ class RegistryDraft:
         self.text = self.text[:start] + lines + self.text[end:]
         before = [row for row in self._contents.rows if row.end <= start]
         after = [row.moved(by) for row in self._contents.rows if row.start >= end]
+        self._note(
+            [row for row in self._contents.rows if start < row.end and row.start < end], rows
+        )
         top = {
             name: (first + by * (first >= end), last + by * (last >= end))
             for name, (first, last) in self._contents.top.items()

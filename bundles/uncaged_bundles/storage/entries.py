@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..ids import BundleHash
 from ..names import FlowName
@@ -14,13 +14,15 @@ from .snapshot import FLOWS, GRANTS, Flow, Snapshot, Version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryChanges:
-    """Flows that a reader has not seen. state: digest of the registry's text. seals: of all
-    readable flows. changed: the new or changed ones by their seal.
+    """Flows that a reader has not seen. state: digest of the registry's text. changed: the new or
+    changed ones by their seal. seals: of all readable flows. names: of the flows that were added,
+    changed or removed; None if only a comparison with the seals tells. The seals are left out then.
     """
 
     state: str
-    seals: tuple[str, ...]
     changed: Mapping[str, Flow]
+    seals: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
 
 
 def flow_row(flow: Flow, span: tuple[int, int], lines: bytes) -> IndexRow:
@@ -113,6 +115,23 @@ def changes_of(index: Index, known: Collection[str]) -> RegistryChanges:
     seals, rows = index.changed(FLOWS, known)
     changed = dict(zip([row.seal for row in rows], flows_of(rows), strict=True))
     return RegistryChanges(state=index.head.text, seals=tuple(seals), changed=changed)
+
+
+def changes_since(
+    index: Index, state: object, known: Callable[[], Collection[str]]
+) -> RegistryChanges:
+    """Return the changes since the text with the digest *state*: of the flows that the index names,
+    or else of all whose seals are not known.
+
+    Raises:
+        IndexMismatch: the index was damaged.
+    """
+    names = index.head.names_since(state)
+    if names is None:
+        return changes_of(index, known())
+    rows = [row for name in names if (row := index.get(FLOWS, name)) is not None]
+    changed = dict(zip([row.seal for row in rows], flows_of(rows), strict=True))
+    return RegistryChanges(state=index.head.text, changed=changed, names=names)
 
 
 def is_granted(index: Index, hash: BundleHash, digest: str) -> bool:

@@ -32,11 +32,13 @@ from ..errors import StorageError
 from ..records import dataclass
 from .files import new_file, read_range
 
-FORMAT = 2
+FORMAT = 3
 RACY_NS = 2_000_000_000
 """More than any file system's clock is behind ours, or coarser: two seconds, as FAT has it."""
 _BLOCK_BYTES = 1024
 _DIGEST_BYTES = 16
+MOST_FORMER, MOST_NAMES = 8, 64
+"""Former texts that the head knows, and flows that each of these changes names."""
 
 Stamp = tuple[int, int, int, int]
 Read = Callable[[int, int], bytes]
@@ -82,7 +84,8 @@ class IndexHead:
 
     stamp: see rule 2. text, rows: digests. regular: all entries can be read, and each has lines of
     its own. top: the bytes of other top-level keys with their values. unreadable: sentences by
-    name. removed: None if the list cannot be read.
+    name. removed: None if the list cannot be read. former: digests of former texts, oldest first,
+    with the names of the flows whose entries the next text has changed.
     """
 
     stamp: Stamp
@@ -94,6 +97,7 @@ class IndexHead:
     unreadable: Mapping[str, str]
     removed: tuple[str, ...] | None
     seeded: tuple[str, ...]
+    former: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
     def decode(cls, line: bytes) -> IndexHead:
@@ -111,9 +115,21 @@ class IndexHead:
                 raise IndexMismatch
             for name in ("stamp", "problems", "removed", "seeded"):
                 fields[name] = None if fields[name] is None else tuple(fields[name])
-            return cls(**fields)
+            former = tuple((text, tuple(names)) for text, names in fields.pop("former"))
+            return cls(**fields, former=former)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as exc:
             raise IndexMismatch from exc
+
+    def names_since(self, text: object) -> tuple[str, ...] | None:
+        """Return the flows whose entries may have changed since a former text; None if that is not
+        known.
+        """
+        names: dict[str, None] = {}
+        for former, changed in reversed(self.former):
+            names.update(dict.fromkeys(changed))
+            if former == text:
+                return tuple(names)
+        return None
 
     def encode(self) -> bytes:
         fields = {name: getattr(self, name) for name in self.__slots__}
@@ -199,12 +215,9 @@ class Index:
         lines = data[start:end].decode()
         # a tab each before start, end, seal and value
         seals = lines.split("\t")[3::4]
-        rows = []
-        for seal in set(seals).difference(known):
-            place = lines.index(f"\t{seal}\t")
-            line = lines[lines.rfind("\n", 0, place) + 1 : lines.index("\n", place)]
-            rows.append(row_of(line))
-        return seals, rows
+        new = set(seals).difference(known)
+        pairs = zip(seals, lines.split("\n"), strict=False) if new else ()
+        return seals, [row_of(line) for seal, line in pairs if seal in new]
 
     def _whole(self) -> bytes:
         data = self._rows(self._offset, self._end)

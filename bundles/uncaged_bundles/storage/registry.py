@@ -12,7 +12,7 @@ import time
 
 # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from _blake2 import blake2b
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from ..errors import NotFoundError, RefusedError, StorageError, UsageError
 from ..ids import ALPHABET, HASH_LENGTH, BundleHash, base32_bytes, parse_bundle_hash
 from ..names import FlowName, parse_flow_name
 from ..records import replace
-from .entries import RegistryChanges, changes_of, find_flow, is_granted, snapshot_of
+from .entries import RegistryChanges, changes_of, changes_since, find_flow, is_granted, snapshot_of
 from .files import (
     changing,
     read_if_there,
@@ -36,7 +36,15 @@ if TYPE_CHECKING:
     from ..validation.validate import Bundle
     from .draft import RegistryDraft
 
-__all__ = ["Flow", "Registry", "RegistryChanges", "Snapshot", "Version", "digest_of"]
+__all__ = [
+    "Flow",
+    "HeadMovedError",
+    "Registry",
+    "RegistryChanges",
+    "Snapshot",
+    "Version",
+    "digest_of",
+]
 
 LOCK_TIMEOUT_S = 120.0
 READ_TIMEOUT_S = 5.0
@@ -48,7 +56,11 @@ _SHORTEST_PREFIX = 4
 _UNSUPPORTED = re.compile(rb'^    "unsupported": "([a-z]+)",$', re.MULTILINE)
 """As the builder writes it, so that indexing ten thousand flows parses none of them."""
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
+
+
+class HeadMovedError(RefusedError):
+    """A flow has another head than the one that was to be replaced."""
 
 
 class Registry:
@@ -96,6 +108,19 @@ class Registry:
         """
         return self._ask(lambda index: changes_of(index, known))
 
+    def changes_since(
+        self, state: object, known: Callable[[], Collection[str]]
+    ) -> RegistryChanges | None:
+        """Return the changes since a `state`, None if the text still has it; of a change that the
+        index knows without a comparison of all entries.
+
+        Args:
+            known: returns the seals for that comparison.
+        """
+        return self._ask(
+            lambda index: None if index.head.text == state else changes_since(index, state, known)
+        )
+
     def add(
         self,
         name: str,
@@ -104,22 +129,33 @@ class Registry:
         now_ms: int,
         source: str = "person",
         granted: bool = False,
+        confirm: bool | None = None,
+        replacing: BundleHash | None = None,
     ) -> bool:
         """Store the bundle and make it the head of *name*; the former head becomes the newest entry
         of its history.
 
         Args:
-            granted: record the grant of the bundle's policy in the same write.
+            granted: record the grant of the bundle's policy in the same write. confirm: the mark of
+                the new version (`set_confirm`); None keeps that of the former. replacing: the head
+                that the flow must have; None takes any.
         Returns:
             False if the bundle is the head already; the flow is unchanged then.
+        Raises:
+            HeadMovedError: the flow has another head than *replacing*, or is gone.
         """
         flow_name = parse_flow_name(name)
         with self._changing() as draft:
             _refuse_unreadable(draft.unreadable(flow_name), flow_name)
+            head = draft.flow(flow_name)
+            if replacing is not None and (head is None or head.hash != replacing):
+                raise HeadMovedError(
+                    f"{flow_name!r} is {'removed' if head is None else head.hash} by now, not {replacing}"
+                )
             self._store.put_bundle(bundle)
             self._clean(now_ms)
             if granted:
-                _put_grant(draft, bundle)
+                draft.put(GRANTS, bundle.hash, _grant_of(bundle))
             flow = draft.flow(flow_name)
             if flow is not None and flow.hash == bundle.hash:
                 return False
@@ -132,13 +168,14 @@ class Registry:
                 flow = replace(
                     flow, hash=bundle.hash, timestamp_ms=now_ms, history=former, source=source
                 )
-            draft.put(FLOWS, flow_name, flow.fields())
+            mark = {} if confirm is None else {"confirm": confirm}
+            draft.put(FLOWS, flow_name, {**flow.fields(), **mark})
             return True
 
     def grant(self, bundle: Bundle) -> None:
         """Record a person's consent to this bundle's policy."""
         with self._changing() as draft:
-            _put_grant(draft, bundle)
+            draft.put(GRANTS, bundle.hash, _grant_of(bundle))
 
     def granted(self, bundle: Bundle) -> bool:
         """Tell whether the bundle may perform its effects: it has no policy, or a person granted
@@ -248,20 +285,19 @@ class Registry:
             if key in draft.seeded():
                 return  # another process was quicker
             reserved = draft.names() | draft.removed()
+            entries: list[tuple[str, str, Mapping[str, object]]] = []
             for name, bundle in flows():
                 if name not in reserved:
                     self._store.put_bundle(bundle)
-                    _put_grant(draft, bundle)
-                    draft.put(
-                        FLOWS,
-                        parse_flow_name(name),
-                        replace(
-                            _new_flow(name, bundle, now_ms, "sample"), confirm=name in confirm
-                        ).fields(),
-                    )
+                    flow = _new_flow(parse_flow_name(name), bundle, now_ms, "sample")
+                    entries += [
+                        (GRANTS, bundle.hash, _grant_of(bundle)),
+                        (FLOWS, flow.name, replace(flow, confirm=name in confirm).fields()),
+                    ]
+            draft.put_all(entries)
             draft.put_top(SEEDED, sorted({*draft.seeded(), key}))
 
-    def _ask(self, question: Callable[[Index], Answer]) -> Answer:
+    def _ask(self, question: Callable[[Index], T]) -> T:
         """Return the answer of an index that matches the text; it is rebuilt first if necessary."""
         try:
             with opened(self._index_path, self._path) as index:
@@ -400,12 +436,8 @@ def _former(flow: Flow, hash: BundleHash | None) -> Version:
     raise NotFoundError(f"{target} is not in the history of {flow.name!r}, which holds {known}")
 
 
-def _put_grant(draft: RegistryDraft, bundle: Bundle) -> None:
-    draft.put(
-        GRANTS,
-        bundle.hash,
-        {"policy": bundle.descriptor.raw.get("policy", {}), "digest": digest_of(bundle)},
-    )
+def _grant_of(bundle: Bundle) -> Mapping[str, object]:
+    return {"policy": bundle.descriptor.raw.get("policy", {}), "digest": digest_of(bundle)}
 
 
 def digest_of(bundle: Bundle) -> str:

@@ -34,8 +34,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """A flow with its head (*hash*, *timestamp_ms*) and former heads, newest first. source: person,
-    sample or import. confirm: a sentence runs the flow only after a person agreed.
+    """A flow with its head (*hash*, *timestamp_ms*) and former heads, newest first.
+
+    source: person, sample, import, or ``mcp:`` with the server of a tool. confirm: a sentence runs
+    the flow only after a person agreed.
 
     unsupported: the language of a head that is kept and not run; read from its bundle, not a field
     of the entry.

@@ -25,6 +25,7 @@ from . import order
 from .files import read_if_there, sync_directory, write_atomically
 
 if TYPE_CHECKING:
+    from ..contract import Descriptor
     from ..limits import EffectKinds
     from ..validation.validate import Bundle
 
@@ -191,6 +192,10 @@ class Store:
         """
         return order.start_order(self._order_path)
 
+    def child_threads(self) -> set[str]:
+        """Return the threads that other threads started."""
+        return order.children(self._order_path)
+
     @property
     def _order_path(self) -> Path:
         return self.logs / "order"
@@ -235,6 +240,23 @@ class Store:
             NotFoundError: there is no such file.
             DamagedError: the file's bytes have another hash.
         """
+        source = self._bundle_source(hash)
+        from ..validation.validate import read_bundle  # not for a look-up of a flow or a thread
+
+        return read_bundle(source) if known_effects is None else read_bundle(source, known_effects)
+
+    def load_descriptor(self, hash: BundleHash, known_effects: EffectKinds) -> Descriptor:
+        """Return the descriptor of the bundle with this hash, in half the time of `load_bundle`;
+        its bytes are hashed again, and its code is not validated.
+
+        Raises:
+            NotFoundError, DamagedError: as `load_bundle`.
+        """
+        from ..validation.validate import read_descriptor
+
+        return read_descriptor(self._bundle_source(hash), known_effects)
+
+    def _bundle_source(self, hash: BundleHash) -> bytes:
         path = self.bundle_path(hash)
         source = read_if_there(path)
         if source is None:
@@ -246,9 +268,7 @@ class Store:
             raise DamagedError(
                 f"{path}: its bytes have the hash {found}, the file was changed or damaged; put the original back"
             )
-        from ..validation.validate import read_bundle  # not for a look-up of a flow or a thread
-
-        return read_bundle(source) if known_effects is None else read_bundle(source, known_effects)
+        return source
 
     def find_bundles(self) -> list[BundleHash]:
         """Return the hashes of all stored bundles, in order."""
@@ -344,7 +364,7 @@ class Store:
             path = self.journal_of(thread_id)
             if path is not None:
                 return BundleHash(path.parent.name), thread_id, path
-        places, children = self.start_order(), order.children(self._order_path)
+        places, children = self.start_order(), self.child_threads()
         latest = max(
             self.find_threads(),
             key=lambda thread: (thread[1] not in children, places.get(thread[1], -1), thread[1]),

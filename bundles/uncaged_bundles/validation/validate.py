@@ -45,7 +45,11 @@ class Bundle:
 
 
 def read_bundle(
-    source: bytes, known_effects: EffectKinds = KNOWN_EFFECTS, *, check_schemas: bool = False
+    source: bytes,
+    known_effects: EffectKinds = KNOWN_EFFECTS,
+    *,
+    check_schemas: bool = False,
+    check_code: bool = True,
 ) -> Bundle:
     """Validate a bundle's bytes without executing them.
 
@@ -54,6 +58,7 @@ def read_bundle(
         known_effects: effect kinds that a policy may name.
         check_schemas: check role schemas and parameters as JSON Schema too, and the policy's hosts
             (slow; done once, when a bundle is added).
+        check_code: check imports and dynamic access.
     Raises:
         BundleError: the first rule that is broken, with line and column.
     """
@@ -62,11 +67,24 @@ def read_bundle(
         tree = _parse(text)
         descriptor = _read_descriptor(tree, text, known_effects, check_schemas=check_schemas)
         _refuse(_flaw_in_run(tree), text)
-        if not descriptor.policy.trusted:
+        if check_code and not descriptor.policy.trusted:
             _refuse(forbidden_import(tree) or forbidden_access(tree), text)
     except RecursionError as exc:
         raise BundleError(f"line 1, column 1: the file {_NESTED}") from exc
     return Bundle(hash=bundle_hash(source), source=source, descriptor=descriptor)
+
+
+def read_descriptor(source: bytes, known_effects: EffectKinds = KNOWN_EFFECTS) -> Descriptor:
+    """Return the descriptor of a bundle's bytes; the rules about its code are not checked.
+
+    Raises:
+        BundleError: the file or its descriptor breaks a rule, with line and column.
+    """
+    text = _decode(source)
+    try:
+        return _read_descriptor(_parse(text), text, known_effects, check_schemas=False)
+    except RecursionError as exc:
+        raise BundleError(f"line 1, column 1: the file {_NESTED}") from exc
 
 
 def _decode(source: bytes) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.names import FlowName
 from uncaged_bundles.storage import document
 from uncaged_bundles.storage.document import load_yaml
 from uncaged_bundles.storage.draft import RegistryDraft, parse
@@ -194,6 +195,44 @@ def test_adding_parses_a_few_lines(
     assert sum(parsed) < 12_000
     assert len(registry.read().flows) == count + 1
     assert store.registry_path.read_text().startswith("# mine\n")
+
+
+@given(
+    st.one_of(st.just(""), st.just("\n"), texts()),
+    st.lists(
+        st.tuples(st.sampled_from(["workflows", "grants"]), NAMES, st.sampled_from(FIELDS)),
+        max_size=6,
+    ),
+)
+@settings(deadline=None)
+def test_entries_that_are_put_at_once_mean_the_same_as_single_ones(
+    text: str, entries: list[tuple[str, str, Mapping[str, object]]]
+) -> None:
+    """Entries that are put at once have the meaning, the order and the rows of single ones."""
+    single, whole = draft_of(text), draft_of(text)
+    for entry in entries:
+        single.put(*entry)
+    whole.put_all(entries)
+    assert repr(load_yaml(whole.text, WHERE)) == repr(load_yaml(single.text, WHERE))
+    assert whole.index((0, 0, 0, 0)) == draft_of(whole.text.decode()).index((0, 0, 0, 0))
+
+
+def test_a_new_registry_is_parsed_a_few_times_however_many_flows_it_gets(
+    registry: Registry, make_bundle: Callable[..., Bundle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seeding a hundred flows makes no document for each: a first command waits for it."""
+    parsed: list[int] = []
+    composed = document._composed
+
+    def counted(data: bytes, where: str) -> object:
+        parsed.append(len(data))
+        return composed(data, where)
+
+    flows = [(FlowName(f"flow-{number}"), make_bundle()) for number in range(100)]
+    monkeypatch.setattr(document, "_composed", counted)
+    registry.seed("1", lambda: flows, now_ms=1)
+    assert 0 < len(parsed) <= 8
+    assert len(registry.read().flows) == 100
 
 
 def test_a_list_that_cannot_be_read_is_not_changed() -> None:

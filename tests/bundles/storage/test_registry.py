@@ -251,6 +251,41 @@ def test_a_reader_gets_the_entries_that_it_has_not_seen(
     assert {seen.changed[seal].name for seal in gone} == {"first", "second"}
 
 
+def test_the_next_changes_are_known_without_a_comparison(
+    registry: Registry, store: Store, versions: list[Bundle]
+) -> None:
+    """A reader of a former text gets the names of the flows that were added, changed and removed
+    since, and compares no seal; a text that another program wrote is compared.
+    """
+
+    def refuse() -> tuple[str, ...]:
+        raise AssertionError("all seals were asked for")
+
+    for number, name in enumerate(("first", "second", "third", "other"), 1):
+        registry.add(name, versions[0], now_ms=number)
+    state = registry.state()
+    assert registry.changes_since(state, refuse) is None
+    registry.add("fourth", versions[0], now_ms=5)
+    registry.grant(versions[1])
+    middle = registry.state()
+    registry.set_enabled("first", False)
+    registry.remove("second")
+    for former, names in ((state, {"first", "second", "fourth"}), (middle, {"first", "second"})):
+        found = registry.changes_since(former, refuse)
+        assert found is not None and found.names is not None
+        assert found.state == registry.state()
+        assert names <= set(found.names)
+        assert {flow.name for flow in found.changed.values()} == set(found.names) - {"second"}
+        everything = registry.changes(()).changed
+        assert all(everything[seal] == flow for seal, flow in found.changed.items())
+    store.registry_path.write_bytes(store.registry_path.read_bytes() + b"# a note\n")
+    with pytest.raises(AssertionError, match="all seals"):
+        registry.changes_since(middle, refuse)
+    found = registry.changes_since(middle, lambda: ())
+    assert found is not None and found.names is None
+    assert set(found.seals) == set(registry.changes(()).seals)
+
+
 def test_a_flow_is_meant_by_name_or_hash(registry: Registry, versions: list[Bundle]) -> None:
     """A name first; else a stored bundle by its hash or the only one that starts like this, in any
     case.

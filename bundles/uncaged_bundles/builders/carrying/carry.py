@@ -35,6 +35,8 @@ _OURS = frozenset(
         "tools",
         "dispatcher",
         "serve",
+        "browser",
+        "capture",
         "roles",
         "templates",
         "cli",

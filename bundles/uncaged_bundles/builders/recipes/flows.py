@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+WEB_SECONDS = 180.0
+"""Time limit of a web flow that names none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeFlow:
@@ -52,6 +55,20 @@ class TaskFlow(RecipeFlow):
 
     script: str
     policy: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebFlow(RecipeFlow):
+    """A task in a web browser: steps with placeholders for parameters, or a Python script,
+    ``async def execute(browser, params)``. scope: as the recipe has it. policy: the limits of its
+    browser effect. max_seconds: the time that a thread of it may run.
+    """
+
+    steps: tuple[Mapping[str, object], ...] = ()
+    script: str = ""
+    scope: Mapping[str, object]
+    policy: Mapping[str, object]
+    max_seconds: float = WEB_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

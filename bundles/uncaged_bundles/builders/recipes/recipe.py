@@ -19,10 +19,11 @@ from uncaged_bundles.shapes import Path, ShapeError
 
 from ..blocks.block_flow import is_block_flow, parse_block_flow
 from ..inference.inference import infer_arguments
-from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
+from .flows import WEB_SECONDS, ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow, WebFlow
 from .grammar_check import check_pattern
 from .parameters import write_schema
 from .recipe_sandbox import read_sandbox
+from .web_recipe import policy_of, read_steps
 
 MAX_RECIPE_BYTES = 1 << 20
 MAX_SCRIPT_BYTES = 100 << 10
@@ -58,7 +59,7 @@ _TASK_KEYS = frozenset(
         "language",
     }
 )
-_WEB_KEYS = (_TASK_KEYS - {"policy"}) | {"scope"}
+_WEB_KEYS = (_TASK_KEYS - {"policy"}) | {"scope", "kind", "steps", "secrets", "maxSeconds"}
 _BODY_KEYS = frozenset({"language", "body", "expectedOutputFormat", "arguments", "repeat"})
 _TYPESCRIPT = re.compile(r"\basync\s+function\b|=>|\bfunction\s+\w+\s*\(|\bconst\s|\blet\s")
 
@@ -97,7 +98,8 @@ def parse_recipe(raw: object) -> RecipeFlow:
     """Return the flow that a recipe describes; ShapeError has the dotted path."""
     top: Path = ("recipe",)
     fields = shapes.mapping(raw, top)
-    if is_block_flow(fields):
+    is_web = "scope" in fields or fields.get("kind") == "web"
+    if is_block_flow(fields) and not is_web:
         return parse_block_flow(
             fields, safe_name(shapes.text(shapes.required(fields, "name", top), (*top, "name")))
         )
@@ -106,7 +108,7 @@ def parse_recipe(raw: object) -> RecipeFlow:
         raise ShapeError(
             top, "is no recipe: a script flow has 'actionName', a task or web flow has 'name'"
         )
-    if "scope" in fields:
+    if is_web:
         shapes.known_keys(fields, _WEB_KEYS, top)
         return _web(fields, top)
     if version != 1:
@@ -191,20 +193,31 @@ def _task(fields: Mapping[str, object], top: Path) -> TaskFlow | ForeignFlow:
     return ForeignFlow(**shared, kind="task", language=known, text=text)
 
 
-def _web(fields: Mapping[str, object], top: Path) -> ForeignFlow:
-    text = script_text(shapes.required(fields, "script", top), (*top, "script"))
+def _web(fields: Mapping[str, object], top: Path) -> WebFlow | ForeignFlow:
     parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
     patterns, aliases, examples = _patterns(fields, parameters, top)
-    return ForeignFlow(
+    shared: dict[str, Any] = {
         **_identity(fields, "name", top),
-        parameters=parameters,
-        patterns=patterns,
-        aliases=aliases,
-        examples=examples,
-        kind="web",
-        language="javascript",
-        text=text,
-        scope=shapes.mapping(fields["scope"], (*top, "scope")),
+        "parameters": parameters,
+        "patterns": patterns,
+        "aliases": aliases,
+        "examples": examples,
+    }
+    scope = shapes.mapping(fields.get("scope", {"type": "global"}), (*top, "scope"))
+    if ("script" in fields) is ("steps" in fields):
+        raise ShapeError(top, "needs either 'steps' or a 'script'")
+    text = script_text(fields["script"], (*top, "script")) if "script" in fields else ""
+    language = fields.get("language") or (language_of(text, "javascript") if text else "python")
+    if language != "python":
+        known = shapes.one_of("typescript", "javascript")(language, (*top, "language"))
+        return ForeignFlow(**shared, kind="web", language=known, text=text, scope=scope)
+    return WebFlow(
+        **shared,
+        script=text,
+        steps=() if text else read_steps(fields["steps"], parameters, (*top, "steps")),
+        scope=scope,
+        policy=policy_of(scope, fields.get("secrets", {}), top),
+        max_seconds=shapes.positive(fields.get("maxSeconds", WEB_SECONDS), (*top, "maxSeconds")),
     )
 
 
@@ -296,12 +309,14 @@ def script_text(value: object, path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
-def language_of(text: str) -> str:
-    """Return a task script's language by its text: ``python`` or ``typescript``."""
+def language_of(text: str, other: str = "typescript") -> str:
+    """Return a script's language by its text: ``python``, or the *other* that its flows may be
+    in.
+    """
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "typescript" if _TYPESCRIPT.search(text) else "python"
+        return other if _TYPESCRIPT.search(text) else "python"
     return "python"
 
 

@@ -20,11 +20,13 @@ from ..inference.bash import SHELLS
 from ..inference.inference import infer_commands, infer_parameters
 from ..scripts.script import script_in, write_foreign, write_script, write_task
 from ..scripts.task_check import check_script, computed_targets, unused_parameters
+from ..scripts.web import WEB_RULES, is_browser_script, literal_hosts, web_parts, write_web
 from ..workflow import check_built
-from .flows import ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow
+from .flows import WEB_SECONDS, ForeignFlow, RecipeFlow, ScriptFlow, TaskFlow, WebFlow
 from .parameters import write_schema
 from .recipe import language_of, script_text
 from .recipe_sandbox import path_parameters
+from .web_recipe import placeholders, policy_of
 
 PROGRAMMABLE = frozenset({"python", "python3", "perl", "ruby", "node", "lua", "php"})
 LANGUAGE_OF_SUFFIX = {".sh": "bash", ".bash": "bash", ".py": "python", ".ps1": "powershell"}
@@ -61,6 +63,8 @@ def write_flow(flow: RecipeFlow) -> bytes:
             return write_script(flow)
         case TaskFlow():
             return write_task(flow)
+        case WebFlow():
+            return write_web(flow)
         case ForeignFlow():
             return write_foreign(flow)
         case BlockFlow():
@@ -83,6 +87,8 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
         "display_name": "",
         "source": f"file {name}{suffix}",
     }
+    if is_browser_script(language, text):
+        return _read_browser_script(text, shared)
     if is_task(language, text):
         guessed = [guess.fields() for guess in infer_task.parameters(text)]
         return TaskFlow(
@@ -107,6 +113,20 @@ def read_script_file(name: str, suffix: str, text: str) -> RecipeFlow:
         body=text,
         arguments=inferred.arguments,
         policy=policy,
+    )
+
+
+def _read_browser_script(text: str, shared: dict[str, Any]) -> WebFlow:
+    guessed = [guess.fields() for guess in infer_task.parameters(text)]
+    hosts = literal_hosts(text)
+    scope: dict[str, object] = {"type": "site", "domains": hosts} if hosts else {"type": "global"}
+    return WebFlow(
+        **shared,
+        parameters=write_schema(guessed, (str(shared["name"]),)),
+        script=text,
+        scope=scope,
+        policy=policy_of(scope, {}, (str(shared["name"]),)),
+        notes=(_parameters_note(guessed),),
     )
 
 
@@ -154,6 +174,16 @@ def flow_of(bundle: Bundle) -> RecipeFlow | None:
             "scope": kept.get("scope"),
         }
         return ForeignFlow(**shared, **fields)
+    if descriptor.kind == "web":
+        steps, script = web_parts(text)
+        web: dict[str, Any] = {
+            "steps": steps,
+            "script": script,
+            "scope": raw.get("scope", {}),
+            "max_seconds": raw.get("maxSeconds", WEB_SECONDS),
+            "policy": descriptor.policy.limits.get("browser", {}),
+        }
+        return WebFlow(**shared, **web) if steps or script else None
     task = script_in(text) if descriptor.kind == "task" else None
     return (
         None
@@ -182,6 +212,8 @@ def _notes_on(flow: RecipeFlow) -> list[str]:
             return _notes_on_script(flow)
         case TaskFlow():
             return _notes_on_task(flow)
+        case WebFlow():
+            return _notes_on_web(flow)
         case ForeignFlow():
             return [
                 f"it is kept, but {flow.language} is not run here; see 'uncaged-workflow edit {flow.name} --script FILE.py'"
@@ -235,6 +267,21 @@ def _notes_on_task(flow: TaskFlow) -> list[str]:
             for kind in computed_targets(tree)
         ]
     return notes
+
+
+def _notes_on_web(flow: WebFlow) -> list[str]:
+    if flow.script:
+        tree = check_script(flow.script, flow.name, WEB_RULES)
+        return [
+            f"the script never reads the parameter {name!r}"
+            for name in unused_parameters(tree, flow.parameters)
+        ]
+    properties = flow.parameters.get("properties", {})
+    used = placeholders(list(flow.steps))
+    names = (
+        [name for name in properties if name not in used] if isinstance(properties, Mapping) else []
+    )
+    return [f"no step has the parameter {name!r} (as ${{{name}}})" for name in names]
 
 
 def variable_of(name: str) -> str:

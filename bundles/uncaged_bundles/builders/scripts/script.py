@@ -35,7 +35,7 @@ def write_script(flow: ScriptFlow) -> bytes:
         f'    return (yield from drive_script(input, name="{flow.name}", script=script, arguments=arguments, form="{flow.form}"))\n'
     )
     return write_driven(
-        _head(flow, "script"), descriptor, carried_script.__name__, ["drive_script"], rest
+        bundle_head(flow, "script"), descriptor, carried_script.__name__, ["drive_script"], rest
     )
 
 
@@ -46,17 +46,27 @@ def write_task(flow: TaskFlow) -> bytes:
         BundleError: the script breaks a rule; line and column are the script's own.
     """
     text = flow.script.rstrip("\n")
-    if BEGIN in text or END in text:
-        raise BundleError(
-            f"{flow.name}: the script has the line {BEGIN!r} or {END!r}, which marks its place in a bundle; take it out"
-        )
+    script = marked(text, flow.name)
     tree = check_script(text, flow.name)
     policy = infer_policy(tree) if flow.policy is None else flow.policy
     descriptor = describe(flow, kind="task", policy=policy)
-    rest = f'{BEGIN}\n\n{text}\n\n{END}\n\n\ndef run(input, options):\n    return (yield from drive_task(execute, input, "{flow.name}"))\n'
+    rest = f'{script}\n\n\ndef run(input, options):\n    return (yield from drive_task(execute, input, "{flow.name}"))\n'
     return write_driven(
-        _head(flow, "task"), descriptor, carried_task.__name__, ["drive_task", "print"], rest
+        bundle_head(flow, "task"), descriptor, carried_task.__name__, ["drive_task", "print"], rest
     )
+
+
+def marked(text: str, name: str) -> str:
+    """Return a script between the lines that mark its place in a bundle.
+
+    Raises:
+        BundleError: it has such a line itself.
+    """
+    if BEGIN in text or END in text:
+        raise BundleError(
+            f"{name}: the script has the line {BEGIN!r} or {END!r}, which marks its place in a bundle; take it out"
+        )
+    return f"{BEGIN}\n\n{text}\n\n{END}"
 
 
 def script_in(source: str) -> str | None:
@@ -84,5 +94,6 @@ def write_foreign(flow: ForeignFlow) -> bytes:
     return text.encode()
 
 
-def _head(flow: RecipeFlow, kind: str) -> str:
+def bundle_head(flow: RecipeFlow, kind: str) -> str:
+    """Return the first line of a built bundle."""
     return _HEAD.format(kind=kind, name=flow.name)

@@ -1,5 +1,5 @@
-"""Rules for task scripts: the signature, a bundle's own rules, and only known methods of the api.
-Lines and columns are those of the script.
+"""Rules for task and web scripts: the signature, a bundle's own rules, and only known methods of
+the api or browser. Lines and columns are those of the script.
 
 The policy is inferred from the steps of a script.
 """
@@ -7,13 +7,15 @@ The policy is inferred from the steps of a script.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from types import ModuleType
 from urllib.parse import urlsplit
 
 from uncaged_bundles.carried import task as carried_task
 from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.hosts import flaw_in_address
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.validation.access import forbidden_access
 from uncaged_bundles.validation.findings import Finding, first
 from uncaged_bundles.validation.purity import forbidden_import
@@ -30,25 +32,57 @@ EFFECTS = {
     **{"ask": "ask", "sleep": "sleep", "now": "now", "gather": "all"},
 }
 """The effect behind each method of the api."""
-SIGNATURE = "async def execute(api, params)"
-_DRIVER_NAMES = frozenset(
-    name for module in (carried, carried_task) for name in vars(module) if not name.startswith("__")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptRules:
+    """Rules for one kind of script. subject: the name of its first parameter; methods: of that
+    object. driver: the modules that are carried with it. free: their names that a script may use.
+    """
+
+    kind: str
+    subject: str
+    methods: Collection[str]
+    driver: tuple[ModuleType, ...]
+    free: frozenset[str] = frozenset({"print", "json"})
+
+    @property
+    def signature(self) -> str:
+        """Return the first line of its function."""
+        return f"async def execute({self.subject}, params)"
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """Return the names that a script may not use."""
+        names = frozenset(
+            name for module in self.driver for name in vars(module) if not name.startswith("__")
+        )
+        return (names | {"run", "descriptor", "EffectError"}) - self.free
+
+
+TASK_RULES = ScriptRules(
+    kind="task", subject="api", methods=EFFECTS, driver=(carried, carried_task)
 )
-_RESERVED = (_DRIVER_NAMES | {"run", "descriptor", "EffectError"}) - {"print", "json"}
 
 
-def check_script(text: str, name: str) -> ast.Module:
-    """Return the syntax tree of a task script.
+def check_script(text: str, name: str, rules: ScriptRules = TASK_RULES) -> ast.Module:
+    """Return the syntax tree of a script.
 
     Raises:
         BundleError: the first violation of a rule, with line and column.
     """
     tree = parse_script(text, name)
     finding = (
-        _flaw_in_signature(tree)
+        _flaw_in_signature(tree, rules)
         or forbidden_import(tree)
         or forbidden_access(tree)
-        or first((*_name_conflicts(tree), *_unknown_methods(tree), *_invalid_addresses(tree)))
+        or first(
+            (
+                *_name_conflicts(tree, rules),
+                *_unknown_methods(tree, rules),
+                *_invalid_addresses(tree),
+            )
+        )
     )
     if finding is not None:
         raise BundleError(f"{name}: {finding.located(text)}")
@@ -195,7 +229,7 @@ def _literal_prefix(node: ast.expr | None) -> tuple[str, bool]:
             return "", False
 
 
-def _flaw_in_signature(tree: ast.Module) -> Finding | None:
+def _flaw_in_signature(tree: ast.Module, rules: ScriptRules) -> Finding | None:
     found = [
         node
         for node in tree.body
@@ -205,31 +239,34 @@ def _flaw_in_signature(tree: ast.Module) -> Finding | None:
         return Finding(
             line=1,
             column=0,
-            message=f"there is no function 'execute'; a task script has {SIGNATURE}: …",
+            message=f"there is no function 'execute'; a {rules.kind} script has {rules.signature}: …",
         )
     if len(found) > 1:
         return Finding.at(found[1], "'execute' is defined a second time; there is one")
     execute = found[0]
     if isinstance(execute, ast.FunctionDef):
-        return Finding.at(execute, f"'execute' is not async; write {SIGNATURE}: …")
+        return Finding.at(execute, f"'execute' is not async; write {rules.signature}: …")
     names = [argument.arg for argument in (*execute.args.posonlyargs, *execute.args.args)]
     if (
-        names != ["api", "params"]
+        names != [rules.subject, "params"]
         or execute.args.kwonlyargs
         or execute.args.vararg
         or execute.args.kwarg
     ):
         return Finding.at(
             execute,
-            f"'execute' takes ({ast.unparse(execute.args)}); it takes exactly (api, params)",
+            f"'execute' takes ({ast.unparse(execute.args)}); it takes exactly ({rules.subject}, params)",
         )
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(execute)):
-        return Finding.at(execute, "'execute' yields; a task script awaits its steps instead")
+        return Finding.at(
+            execute, f"'execute' yields; a {rules.kind} script awaits its steps instead"
+        )
     return None
 
 
-def _name_conflicts(tree: ast.Module) -> Iterator[Finding]:
+def _name_conflicts(tree: ast.Module, rules: ScriptRules) -> Iterator[Finding]:
     """Yield the driver's names that a script binds at the top level, or reads but does not bind."""
+    reserved = rules.reserved
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound: list[tuple[str, ast.stmt | ast.expr]] = [(statement.name, statement)]
@@ -240,7 +277,7 @@ def _name_conflicts(tree: ast.Module) -> Iterator[Finding]:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             ]
         for name, node in bound:
-            if name in _RESERVED | {"print"}:
+            if name in reserved | {"print"}:
                 yield Finding.at(
                     node, f"{name!r} is the name of a part of the driver; rename yours"
                 )
@@ -254,10 +291,11 @@ def _name_conflicts(tree: ast.Module) -> Iterator[Finding]:
         if (
             isinstance(part, ast.Name)
             and isinstance(part.ctx, ast.Load)
-            and part.id in _RESERVED - own
+            and part.id in reserved - own
         ):
             yield Finding.at(
-                part, f"{part.id!r} belongs to the driver; a script has api, params and print"
+                part,
+                f"{part.id!r} belongs to the driver; a script has {rules.subject}, params and print",
             )
         elif isinstance(part, ast.Global):
             yield Finding.at(
@@ -265,16 +303,19 @@ def _name_conflicts(tree: ast.Module) -> Iterator[Finding]:
             )
 
 
-def _unknown_methods(tree: ast.Module) -> Iterator[Finding]:
-    """Yield methods that the api does not have."""
+def _unknown_methods(tree: ast.Module, rules: ScriptRules) -> Iterator[Finding]:
+    """Yield methods that the script's object does not have."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
-            and node.value.id == "api"
-            and node.attr not in EFFECTS
+            and node.value.id == rules.subject
+            and node.attr not in rules.methods
         ):
-            yield Finding.at(node, f"the api has no {node.attr!r}; it has: {', '.join(EFFECTS)}")
+            yield Finding.at(
+                node,
+                f"the {rules.subject} has no {node.attr!r}; it has: {', '.join(rules.methods)}",
+            )
 
 
 def _invalid_addresses(tree: ast.Module) -> Iterator[Finding]:
