@@ -1,0 +1,58 @@
+"""Addresses as people write them: ``nytimes.com``, ``localhost:8000/cart``, ``http://…``."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from urllib.parse import urlsplit
+
+from uncaged_bundles.errors import UsageError
+
+__all__ = ["address_of"]
+
+NAME = re.compile(r"(?:[\w-]{1,63}\.)+[a-z]{2,63}|localhost|(?:[\w-]+\.)+localhost", re.IGNORECASE)
+MAX_CHARACTERS = 2_000
+
+
+def address_of(text: str) -> str:
+    """Return the address that a person's text means; without a scheme, https, and on this machine
+    http.
+
+    Raises:
+        UsageError: it is no address of the web.
+    """
+    wanted = text.strip()
+    if not 0 < len(wanted) <= MAX_CHARACTERS or not wanted.isprintable() or " " in wanted:
+        raise UsageError(f"{wanted[:80]!r} is no address")
+    if re.match(r"https?://", wanted, re.IGNORECASE):
+        return wanted
+    host = _host(f"//{wanted}")
+    if host is None:
+        raise UsageError(
+            f"{wanted[:80]!r} is no address of the web; write a name such as example.com, or https://…"
+        )
+    is_local = host == "localhost" or host.endswith(".localhost") or _is_loopback(host)
+    return f"{'http' if is_local else 'https'}://{wanted}"
+
+
+def _host(address: str) -> str | None:
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if host is None or not (NAME.fullmatch(host) or _is_ip(host)):
+        return None
+    return host
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    return _is_ip(host) and ipaddress.ip_address(host).is_loopback

@@ -1,0 +1,172 @@
+"""Start of a browser with a profile of its own. As root it runs as the user for scripts, so that it
+keeps its own sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.errors import EngineBug, EnvironmentLacks
+from uncaged_bundles.records import dataclass
+from uncaged_engine.services.sandbox import ScratchUser, scratch_user
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Playwright
+
+__all__ = ["LaunchOptions", "LaunchedBrowser", "launched"]
+
+ARGUMENTS = (
+    "--disable-quic",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--proxy-bypass-list=<-loopback>",
+)
+"""Options that leave the proxy as the only way out."""
+START_TIMEOUT_S = 30.0
+NO_SANDBOX = (
+    "chromium's own sandbox is not possible here: {reason}; a person can allow a browser without it by"
+    " `browser: {{sandbox: off}}` in config.yaml"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOptions:
+    """How a browser is started. extension: the directory of an extension that is loaded."""
+
+    program: Path
+    headless: bool = True
+    sandbox: bool = True
+    proxy: str | None = None
+    extension: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchedBrowser:
+    """A running browser. kept: the context of its profile."""
+
+    browser: Browser
+    kept: BrowserContext
+
+
+@asynccontextmanager
+async def launched(
+    playwright: Playwright, options: LaunchOptions, directory: Path
+) -> AsyncIterator[LaunchedBrowser]:
+    """Run a browser for the block, and end it with all its processes.
+
+    Args:
+        directory: keeps its profile. As root it must be one that other users can enter.
+    Raises:
+        EnvironmentLacks: it cannot be started.
+    """
+    from playwright.async_api import Error
+
+    directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+    profile = directory / "profile"
+    profile.mkdir(mode=0o700, exist_ok=True)
+    program = _program(options.program, directory, profile)
+    if options.extension is not None:  # where the user for scripts can read it
+        copy = directory / "extension"
+        shutil.copytree(options.extension, copy, dirs_exist_ok=True)
+        options = replace(options, extension=copy)
+    context = await _start(playwright, options, program, profile)
+    try:
+        if context.browser is None:
+            raise EngineBug("a launched browser has no handle")
+        yield LaunchedBrowser(browser=context.browser, kept=context)
+    finally:
+        with suppress(Error):  # it is gone already
+            await context.close()
+
+
+async def _start(
+    playwright: Playwright, options: LaunchOptions, program: Path, profile: Path
+) -> BrowserContext:
+    from playwright.async_api import Error
+
+    arguments = [*ARGUMENTS, *(["--headless=new"] if options.headless else [])]
+    left_out = []
+    if options.extension is not None:
+        arguments += [
+            f"--load-extension={options.extension}",
+            f"--disable-extensions-except={options.extension}",
+        ]
+        left_out.append("--disable-extensions")
+    try:
+        return await playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=program,
+            chromium_sandbox=options.sandbox,
+            headless=False,  # the option of the new headless mode is among the arguments
+            args=arguments,
+            ignore_default_args=left_out,
+            timeout=START_TIMEOUT_S * 1000,
+            accept_downloads=False,
+            proxy=None if options.proxy is None else {"server": options.proxy},
+        )
+    except Error as exc:
+        raise EnvironmentLacks(_reason(exc.message, options)) from None
+
+
+def _program(browser: Path, directory: Path, profile: Path) -> Path:
+    """Return the program to start: the browser, or as root a script that starts it as the user for
+    scripts.
+    """
+    if os.geteuid() != 0:
+        return browser
+    user = scratch_user(profile)
+    _give(profile, user)
+    home = directory / "home"
+    home.mkdir(mode=0o700, exist_ok=True)
+    os.chown(home, user.uid, user.gid)
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise EnvironmentLacks(
+            "as root a browser is started by setpriv, which is not installed",
+            remedy="install util-linux",
+        )
+    wrapper = directory / "browser"
+    command: Sequence[str] = (
+        setpriv,
+        f"--reuid={user.uid}",
+        f"--regid={user.gid}",
+        "--clear-groups",
+        "--",
+        "/usr/bin/env",
+        f"HOME={home}",
+        f"XDG_CONFIG_HOME={home}/.config",
+        f"XDG_CACHE_HOME={home}/.cache",
+        str(browser),
+    )
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    wrapper.chmod(0o755)
+    return wrapper
+
+
+def _give(directory: Path, user: ScratchUser) -> None:
+    for parent, directories, files in os.walk(directory):
+        os.lchown(parent, user.uid, user.gid)
+        for name in (*directories, *files):
+            os.lchown(Path(parent, name), user.uid, user.gid)
+
+
+def _reason(message: str, options: LaunchOptions) -> str:
+    text = message.partition("\nCall log:")[0].strip()
+    if "sandbox" in message.casefold() and options.sandbox:
+        line = next((one for one in message.splitlines() if "sandbox" in one.casefold()), text)
+        return NO_SANDBOX.format(reason=line.strip()[:300])
+    return f"{options.program} cannot be started: {text[:300]}"

@@ -1,0 +1,1 @@
+"""Control of a browser context by Playwright."""

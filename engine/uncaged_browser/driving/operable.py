@@ -1,0 +1,58 @@
+"""Operations that list the operable elements of a page, or its forms."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..elements.finding import find_element
+from ..elements.scripts import page_script
+from ..elements.targets import ElementTarget
+from ..operations import ReadElements, ReadForms
+from ..problems import BrowserProblem
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame, Page
+
+    from .context import DrivenContext
+
+__all__ = ["elements", "forms"]
+
+SCRIPTS = Path(__file__).parent.parent / "elements"
+
+
+async def elements(context: DrivenContext, operation: ReadElements) -> dict[str, object]:
+    """Return facts about the operable elements, in the order of the page."""
+    return await _evaluated(context, operation, "operable.js")
+
+
+async def forms(context: DrivenContext, operation: ReadForms) -> dict[str, object]:
+    """Return the forms, in the order of the page."""
+    return await _evaluated(context, operation, "forms.js")
+
+
+async def _evaluated(
+    context: DrivenContext, operation: ReadElements | ReadForms, script: str
+) -> dict[str, object]:
+    frame = await _frame(context.tabs.page(operation.tab), operation)
+    found = await frame.evaluate(_script(script), operation.number)
+    return {"url": frame.url, **found}
+
+
+@cache
+def _script(name: str) -> str:
+    return page_script(SCRIPTS / name)
+
+
+async def _frame(page: Page, operation: ReadElements | ReadForms) -> Frame:
+    if not operation.frame:
+        return page.main_frame
+    *outer, last = (tuple(frame) for frame in operation.frame)
+    target = ElementTarget(alternatives=last, frames=tuple(outer))
+    found = await find_element(page, target, operation.timeout_s)
+    element = await found.locator.element_handle(timeout=operation.timeout_s * 1000)
+    frame = await element.content_frame()
+    if frame is None:
+        raise BrowserProblem("not-found", f"{target} is not a frame")
+    return frame

@@ -1,0 +1,1 @@
+"""Web goals: browser operations as tools of an agent."""

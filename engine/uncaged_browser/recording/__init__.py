@@ -1,0 +1,1 @@
+"""Recordings of web tasks: made, read, imported, exported, and replayed."""

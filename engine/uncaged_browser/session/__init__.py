@@ -1,0 +1,1 @@
+"""Browser session: a process with one browser, which workers reach over a local socket."""

@@ -1,0 +1,222 @@
+"""Contexts of a browser session, each with a filtering proxy of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.errors import RefusedError
+from uncaged_engine.services.listening import listen
+from uncaged_engine.services.network import HostRules
+from uncaged_engine.services.proxy import Proxy
+
+from ..control import BrowserControl
+from ..driving.context import DrivenContext
+from ..operations import Operation
+from ..recording.recorder import Recorder
+from ..scope import BrowserScope
+from ..secrets import BoundSecrets
+from .external import ExternalBrowser
+from .guard import RequestGuard
+from .messages import KEPT, ContextSpec
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext
+
+__all__ = ["ContextServer", "SessionContexts", "proxied"]
+
+MAX_CONTEXTS = 100
+KEPT_S = 600.0
+"""The context of a thread that stopped before its end is kept this long."""
+ENDED = (None, "completed", "failed", "killed", "corrupt")
+
+
+class ContextServer:
+    """One context with its proxy. guard: of one for a proof. recorder: of one that is recorded.
+    used_s: when it was used last, by the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        control: BrowserControl,
+        proxy: ExitStack,
+        refused: list[tuple[str, str]],
+        guard: RequestGuard | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.control = control
+        self.refused = refused
+        self.guard = guard
+        self.recorder = recorder
+        self.used_s = time.monotonic()
+        self._proxy = proxy
+
+    async def perform(
+        self, operation: Operation, secrets: BoundSecrets, scope: BrowserScope, *, passes: bool
+    ) -> object:
+        """Perform an operation; one whose request the guard holds is not waited for.
+
+        Args:
+            passes: the guard lets through what it sends.
+        """
+        self.used_s = time.monotonic()
+        work = self.control.perform(operation, secrets, scope)
+        if self.guard is None:
+            return await work
+        if operation.effect != "reads":
+            self.guard.begin(acts=operation.effect == "acts", passes=passes)
+        performed = asyncio.ensure_future(work)
+        arrived = asyncio.ensure_future(self.guard.arrived.wait())
+        await asyncio.wait((performed, arrived), return_when=asyncio.FIRST_COMPLETED)
+        arrived.cancel()
+        if not performed.done():
+            performed.add_done_callback(_forget)
+            return {}
+        return performed.result()
+
+    async def state(self) -> object:
+        """Return cookies and storage; None for the person's browser, whose own they are."""
+        if not isinstance(self.control, DrivenContext):
+            return None
+        return await self.control.context.storage_state()
+
+    async def aclose(self) -> None:
+        """Close the context, then its proxy, also if the browser is gone."""
+        try:
+            await self.control.aclose()
+        finally:
+            await asyncio.to_thread(self._proxy.close)
+
+
+def _forget(performed: asyncio.Future[object]) -> None:
+    """Take the result of an operation that is not waited for, so that none is reported as lost."""
+    if not performed.cancelled():
+        performed.exception()
+
+
+def proxied(spec: ContextSpec) -> tuple[str, ExitStack, list[tuple[str, str]]]:
+    """Start the proxy of a context: its address, what ends it, and the hosts that it refused."""
+    refused: list[tuple[str, str]] = []
+    stack = ExitStack()
+    proxy = stack.enter_context(Proxy(HostRules.of("browser", spec.limits), refused))
+    listener = listen(0)
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    proxy.serve(listener)
+    return address, stack, refused
+
+
+class SessionContexts:
+    """The contexts of one browser by name. recorded: a client records the kept one."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        kept: BrowserContext,
+        external: ExternalBrowser,
+        *,
+        shown: bool = False,
+    ) -> None:
+        """Args: kept: the browser's own context, which stays. shown: whether it has a window."""
+        self.external = external
+        self.recorded = False
+        self._browser = browser
+        self._shown = shown
+        self._kept = ContextServer(DrivenContext(kept), ExitStack(), [])
+        self._others: dict[str, ContextServer] = {}
+        self._lock = asyncio.Lock()
+        self._is_ending = False
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the threads that have a context."""
+        return sorted(self._others)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the browser has a window."""
+        return self._shown
+
+    def find(self, name: str) -> ContextServer | None:
+        """Return an open context. The kept one is that of our browser if it is shown, else that of
+        the person's if its extension is connected now, else that of our headless one.
+        """
+        if name != KEPT:
+            return self._others.get(name)
+        external = None if self._shown else self.external.control
+        return self._kept if external is None else ContextServer(external, ExitStack(), [])
+
+    async def open(self, spec: ContextSpec) -> bool:
+        """Open a context unless it is open; return whether it is new.
+
+        Raises:
+            RefusedError: too many are open, or the session ends.
+        """
+        async with self._lock:
+            if self._is_ending:
+                raise RefusedError("the browser session is ending; try again")
+            if self.find(spec.name) is not None:
+                return False
+            if len(self._others) >= MAX_CONTEXTS:
+                raise RefusedError(
+                    f"{MAX_CONTEXTS} threads use this browser session; wait for some to end"
+                )
+            address, proxy, refused = proxied(spec)
+            try:
+                context = await self._browser.new_context(
+                    accept_downloads=False,
+                    storage_state=None if spec.state is None else dict(spec.state),  # type: ignore[arg-type]
+                    proxy={"server": address, "bypass": "<-loopback>"},
+                    service_workers="block" if spec.proof else "allow",
+                )
+                guard = RequestGuard() if spec.proof else None
+                if guard is not None:
+                    await guard.watch(context)
+                control = DrivenContext(context, spec.scope)
+                recorder = Recorder(control, spec.name) if spec.recorded else None
+                if recorder is not None:
+                    await recorder.start()
+            except BaseException:
+                proxy.close()
+                raise
+            self._others[spec.name] = ContextServer(control, proxy, refused, guard, recorder)
+            if self._is_ending:  # since the context was asked for
+                await self.close(spec.name)
+                raise RefusedError("the browser session is ending; try again")
+            return True
+
+    async def close(self, name: str) -> bool:
+        """Close the context of a thread; return whether there was one."""
+        context = self._others.pop(name, None)
+        if context is None:
+            return False
+        await context.aclose()
+        return True
+
+    async def sweep(self, status_of: Callable[[str], str | None]) -> None:
+        """Close the contexts whose threads ended, and those that stopped long ago.
+
+        Args:
+            status_of: returns the status of a thread by its id; None if it was removed.
+        """
+        for name in self.names:
+            if self._others[name].guard is not None:  # it ends with its client
+                continue
+            status = await asyncio.to_thread(status_of, name)
+            context = self._others.get(name)
+            if context is None or status == "running":
+                continue
+            if status in ENDED or time.monotonic() - context.used_s > KEPT_S:
+                await self.close(name)
+
+    async def aclose(self) -> None:
+        """Close the contexts of all threads, and let go of the person's browser; none is opened
+        from now on.
+        """
+        self._is_ending = True
+        for name in self.names:
+            with suppress(Exception):
+                await self.close(name)
+        await self.external.switch_off()

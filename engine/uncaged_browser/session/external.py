@@ -1,0 +1,69 @@
+"""The person's browser as part of a session: its listener is open only while it is switched on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uncaged_bundles.storage.store import Store
+
+from ..relay.control import ExtensionControl
+from ..relay.listener import ExtensionListener
+from ..relay.pairing import Pairings, pairings_path
+
+if TYPE_CHECKING:
+    from playwright.async_api import Playwright
+
+__all__ = ["ExternalBrowser"]
+
+
+class ExternalBrowser:
+    """Switch for the extension of the person's browser."""
+
+    def __init__(self, playwright: Playwright, store: Store, port: int) -> None:
+        self._playwright = playwright
+        self._pairings = Pairings(pairings_path(store))
+        self._port = port
+        self._listener: ExtensionListener | None = None
+        self._control: ExtensionControl | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether the listener is open."""
+        return self._listener is not None
+
+    @property
+    def control(self) -> ExtensionControl | None:
+        """Return the control of the person's browser while its extension is connected."""
+        connected = self._listener is not None and self._listener.link is not None
+        return self._control if connected else None
+
+    async def switch_on(self) -> str:
+        """Listen for the extension and return a new pairing code.
+
+        Raises:
+            UsageError: the port is taken.
+        """
+        if self._listener is None:
+            listener = ExtensionListener(self._pairings)
+            await listener.start(self._port)
+            self._listener = listener
+            self._control = ExtensionControl(self._playwright, listener)
+        return self._pairings.new_code()
+
+    async def switch_off(self) -> None:
+        """Let go of the person's tabs and stop listening. Pairings stay."""
+        listener, control = self._listener, self._control
+        self._listener = self._control = None
+        if control is not None:
+            await control.aclose()
+        if listener is not None:
+            await listener.aclose()
+
+    def status(self) -> dict[str, object]:
+        """Return whether it is on, its port, and whether an extension is connected."""
+        return {
+            "on": self.is_on,
+            "port": self._port,
+            "connected": self.control is not None,
+            "paired": len(self._pairings.clients),
+        }

@@ -1,0 +1,163 @@
+"""Choice of the element that takes the place of another: facts in, a choice or a refusal out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from uncaged_browser.elements.facts import ElementFacts
+from uncaged_browser.healing.scoring import Chosen, NotChosen, choose
+from uncaged_browser.healing.sought import SoughtElement, sought_of
+from uncaged_browser.operations import read_operation
+from uncaged_bundles.records import replace as record_replace
+
+SAVE = ElementFacts(
+    tag="button",
+    type="submit",
+    role="button",
+    name="Save",
+    text="Save",
+    near=("Street", "City", "Cancel"),
+    form="Address",
+    landmark="form Address",
+    place=(100, 300, 60, 30),
+)
+
+
+def sought(do: str = "click", facts: ElementFacts = SAVE, **more: Any) -> SoughtElement:
+    body = {
+        "do": do,
+        "target": [{"role": facts.role, "name": facts.name}],
+        "facts": facts.document(),
+    }
+    found = sought_of(read_operation({**body, **more}))
+    assert found is not None
+    return found
+
+
+def button(name: str, facts: ElementFacts = SAVE, **more: Any) -> ElementFacts:
+    return replace(facts, name=name, text=name, **more)
+
+
+def field(name: str, **more: Any) -> ElementFacts:
+    return ElementFacts(tag="input", type="text", role="textbox", name=name, label=name, **more)
+
+
+def chosen(*elements: ElementFacts, of: SoughtElement | None = None) -> str:
+    """Return the name that was chosen, or the refusal."""
+    found = choose(of or sought(), elements)
+    return found.facts.name if isinstance(found, Chosen) else found.reason
+
+
+def test_a_reworded_button_is_taken() -> None:
+    """The likest by far, whatever its place, class and id are."""
+    moved = button("Save changes", place=(700, 20, 90, 30), id="x")
+    assert (
+        chosen(button("Cancel", type="button"), moved, button("Help", type="button"))
+        == "Save changes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Delete account", "does another thing: delete"),
+        ("Save and pay", "does another thing: pay"),
+        ("Speichern und absenden", "does another thing: send"),
+        ("Don't save", "is a negation"),
+        ("Cancel", "does another thing than"),
+        ("Supprimer", "does another thing: delete"),
+        ("", "no name"),
+        ("Newsletter", "no element has a name like"),
+    ],
+)
+def test_a_button_of_other_meaning_is_refused(name: str, reason: str) -> None:
+    """In the very place of the old one, with the same neighbours, and alone."""
+    assert reason in chosen(button(name))
+
+
+def test_two_that_are_alike_are_refused() -> None:
+    """Equal ones, and one whose rival may not be taken."""
+    assert "two elements are alike" in chosen(button("Save changes"), button("Save changes"))
+    assert "two elements are alike" in chosen(
+        button("Save changes"), button("Save changes", type="button", place=(100, 330, 60, 30))
+    )
+
+
+def test_one_of_several_rows_is_told_by_its_neighbours() -> None:
+    """The row's own text decides; texts that all rows have do not. Without it, none is taken."""
+    rows = ["Blue Lamp", "Red Chair", "Green Desk"]
+    old = button("Remove", type="button", near=("Red Chair", "Edit", "5 $"))
+    now = [button("Delete", type="button", near=(row, "Edit", "5 $")) for row in rows]
+    found = choose(sought(facts=old), now)
+    assert isinstance(found, Chosen) and found.number == 1
+    other = replace(old, near=("White Sofa", "Edit", "5 $"))
+    assert isinstance(choose(sought(facts=other), now), NotChosen)
+
+
+def test_another_host_is_refused() -> None:
+    """A link that leads elsewhere, and a button whose form does."""
+    link = ElementFacts(tag="a", role="link", name="Terms", text="Terms", near=("Help",))
+    elsewhere = replace(link, name="Terms of use", text="Terms of use", host="evil.test")
+    assert "leads to evil.test" in chosen(elsewhere, of=sought(facts=link))
+    assert chosen(replace(elsewhere, host=""), of=sought(facts=link)) == "Terms of use"
+    known = replace(link, host="evil.test")
+    assert chosen(elsewhere, of=sought(facts=known)) == "Terms of use"
+    assert "leads to evil.test" in chosen(button("Save changes", host="evil.test"))
+
+
+def test_an_element_of_another_step_is_left_to_it() -> None:
+    """A field whose name is that of another target is not taken for this one."""
+    old, other = field("City", near=("Country",)), field("City of birth", near=("Country",))
+    now = [other]
+    assert chosen(*now, of=sought("fill", old, text="x")) == "City of birth"
+    found = choose(sought("fill", old, text="x"), now, [sought("fill", other, text="y")])
+    assert isinstance(found, NotChosen) and "another step" in found.reason
+
+
+def test_a_password_is_typed_into_a_password_field_only() -> None:
+    """And nothing else is typed into one; a secret needs one, even where nothing was noted."""
+    plain, hidden = (
+        field("Code"),
+        field(
+            "Code",
+        ),
+    )
+    hidden = replace(hidden, type="password")
+    assert chosen(plain, of=sought("fill", hidden, text="x")).startswith("no operable")
+    assert chosen(hidden, of=sought("fill", plain, text="x")).startswith("no operable")
+    bare = sought_of(
+        read_operation({"do": "fill", "target": {"label": "Code"}, "text": "secret:A"})
+    )
+    assert chosen(plain, of=bare).startswith("no operable")
+    assert chosen(hidden, of=bare) == "Code"
+
+
+def test_a_value_of_the_run_must_be_in_the_name() -> None:
+    """An element for a parameter's value is not replaced by one for another, or for any."""
+    old = ElementFacts(tag="a", role="link", name="Order Blue Lamp", text="Order Blue Lamp")
+    wanted = record_replace(sought(facts=old), values=("Blue Lamp",))
+    for name in ("Order", "Order Blue Desk Lamp", "Order Red Chair"):
+        assert isinstance(choose(wanted, [replace(old, name=name, text=name)]), NotChosen), name
+    now = replace(old, name="Buy Blue Lamp now", text="Buy Blue Lamp now")
+    assert chosen(now, of=wanted) == "Buy Blue Lamp now"
+
+
+def test_the_kind_must_fit_the_operation() -> None:
+    """A click on a button is no click on a field, and a list is no text field."""
+    assert chosen(field("Save"), of=sought()).startswith("no operable")
+    listed = ElementFacts(tag="select", type="select-one", role="combobox", name="City")
+    assert chosen(listed, of=sought("fill", field("City"), text="x")).startswith("no operable")
+    slider = ElementFacts(tag="input", type="range", role="slider", name="Budget")
+    moved = replace(slider, name="Available budget")
+    assert chosen(field("Remarks"), moved, of=sought("fill", slider, text="5")) == moved.name
+    assert chosen(field("City"), of=sought("select", listed, options=["x"])).startswith(
+        "no operable"
+    )
+
+
+def test_what_only_reads_and_references_are_not_looked_for() -> None:
+    """Another element has another text."""
+    for body in ({"do": "text", "target": {"css": "h1"}}, {"do": "click", "target": {"ref": "e1"}}):
+        assert sought_of(read_operation(body)) is None
