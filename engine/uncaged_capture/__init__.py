@@ -1,0 +1,1 @@
+"""Traces of role steps, and flows made of what an agent did."""

@@ -1,0 +1,122 @@
+"""Capture of a web flow: the recording in a thread's trace, with the values of the prompt that
+recur in it as parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_step
+from typing import Any
+
+from uncaged_browser.operations import Fill, Operation, Type
+from uncaged_browser.recording.recording import Recording, read_recording
+from uncaged_browser.secrets import name_of_secret
+from uncaged_bundles.clean import shorten
+from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.records import replace
+
+from .traces import StepTrace
+
+__all__ = ["captured_recipe", "parameters_from", "recording_of"]
+
+WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,14})")
+DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,14})\.\d*[1-9]")
+DESCRIPTION_CHARACTERS = 200
+
+
+def recording_of(
+    traces: Sequence[StepTrace], name: str, thread: str, step: int | None = None
+) -> Recording:
+    """Return what was done in the browser, as a recording.
+
+    Args:
+        step: the role step; None if only one used a browser.
+    Raises:
+        NotFoundError: no step, or not this one, used a browser.
+        UsageError: several steps did, and none is named.
+        RecordingError: it cannot be a flow, such as one of fewer than two actions.
+    """
+    found = [
+        trace
+        for trace in traces
+        if "recording" in trace.notes and (step is None or trace.seq == step)
+    ]
+    if not found:
+        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
+        raise NotFoundError(
+            f"{where} did nothing in a browser; its tool calls: uncaged-workflow thread show {thread} --trace"
+        )
+    if len(found) > 1:
+        seqs = ", ".join(str(trace.seq) for trace in found)
+        raise UsageError(f"steps {seqs} of thread {thread} used a browser; choose with --step")
+    recording = read_recording(json.dumps(found[0].notes["recording"]))
+    steps = _with_secrets(recording.steps, found[0].calls)
+    recording = replace(recording, name=name, steps=steps)
+    recording.check_length()
+    return recording
+
+
+def _with_secrets(
+    steps: Sequence[Operation], calls: Sequence[Mapping[str, Any]]
+) -> tuple[Operation, ...]:
+    """Return the steps with the secrets that the agent named; the recorder knows their fields."""
+    texts = [
+        str(call["arguments"].get("text", ""))
+        for call in calls
+        if not call["failed"] and isinstance(call["arguments"], Mapping)
+    ]
+    named = [text for text in texts if name_of_secret(text) is not None]
+    noted = [
+        index
+        for index, step in enumerate(steps)
+        if isinstance(step, Fill | Type) and name_of_secret(step.text) is not None
+    ]
+    changed = list(steps)
+    if len(named) == len(noted):
+        for index, text in zip(noted, named, strict=True):
+            changed[index] = replace_step(changed[index], text=text)  # type: ignore[call-arg]
+    return tuple(changed)
+
+
+def parameters_from(recording: Recording, prompt: str) -> dict[str, str]:
+    """Return the values that were typed or selected and recur in the prompt, by the names of their
+    fields; secrets are parameters always.
+    """
+    words = " ".join(prompt.casefold().split())
+    return {
+        name: value
+        for name, value in recording.propose_parameters().items()
+        if name_of_secret(value) is not None or _recurs(value, words)
+    }
+
+
+def _recurs(value: str, words: str) -> bool:
+    wanted = re.escape(" ".join(value.casefold().split()))
+    return bool(wanted) and re.search(rf"(?<!\w){wanted}(?!\w)", words) is not None
+
+
+def captured_recipe(
+    recording: Recording, parameters: Mapping[str, str], prompt: str
+) -> dict[str, Any]:
+    """Return the web recipe of a recording, described by the prompt of its thread."""
+    recipe: dict[str, Any] = recording.to_recipe(recording.name, parameters)
+    declared: Mapping[str, Mapping[str, Any]] = recipe["parameters"]
+    task = shorten(" ".join(prompt.split()), DESCRIPTION_CHARACTERS)
+    return {
+        **recipe,
+        "description": f"Does what an agent did for: {task}",
+        "parameters": {name: _typed(fields) for name, fields in declared.items()},
+        "source": {"type": "goal", "originUrl": recording.url},
+    }
+
+
+def _typed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a parameter with its type by the form of its value."""
+    value = fields["default"]
+    if WHOLE.fullmatch(value):
+        return {**fields, "type": "integer", "default": int(value)}
+    if DECIMAL.fullmatch(value):
+        return {**fields, "type": "number", "default": float(value)}
+    return dict(fields)

@@ -1,0 +1,55 @@
+"""Traces that the records of a thread name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from uncaged_bundles.errors import DamagedError, NotFoundError
+from uncaged_bundles.storage.store import Store
+from uncaged_capture.traces import traces_of
+from uncaged_engine.door.traces import AgentTrace
+from uncaged_engine.services.blobs import BlobDirectory
+
+CALL = {"number": 1, "tool": "look", "arguments": {}, "failed": False}
+
+
+def record(name: str) -> dict[str, object]:
+    return {"seq": 3, "role": "navigator", "by": "m", "trace": name}
+
+
+def test_a_trace_is_read_as_it_was_written(store: Store) -> None:
+    """Calls, notes of the tools, and calls beyond the limit."""
+    written = AgentTrace()
+    for _ in range(501):
+        written.add("look", {"at": "x"}, "seen", duration_ms=5)
+    written.note("recording", {"steps": []})
+    name = BlobDirectory(store.blobs).put(json.dumps(written.document()).encode())
+    (found,) = traces_of(store, [record(name)])
+    assert (found.seq, found.role, found.agent, found.left_out) == (3, "navigator", "m", 1)
+    assert len(found.calls) == 500
+    assert found.notes == {"recording": {"steps": []}}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *("no JSON", "[]", "{}", '{"calls": [1]}', '{"calls": [{}]}', "[" * 100_000),
+        json.dumps({"calls": [CALL], "leftOut": "many"}),
+        json.dumps({"calls": [{**CALL, "durationMs": "long"}]}),
+        json.dumps({"calls": [{**CALL, "result": {"head": 1}}]}),
+        json.dumps({"calls": [{key: one for key, one in CALL.items() if key != "arguments"}]}),
+    ],
+)
+def test_another_blob_is_no_trace(store: Store, document: str) -> None:
+    """The records of an imported thread may name any blob of the store."""
+    name = BlobDirectory(store.blobs).put(document.encode())
+    with pytest.raises(DamagedError, match="step 3 names is no trace"):
+        traces_of(store, [record(name)])
+
+
+@pytest.mark.parametrize("name", ["0" * 32, "../config.yaml"])
+def test_a_missing_trace_is_named(store: Store, name: str) -> None:
+    """A hash without a blob, and a path."""
+    with pytest.raises(NotFoundError, match="the trace of step 3 is not in this store"):
+        traces_of(store, [record(name)])
