@@ -278,7 +278,7 @@ class Engine:
         if settled and found.end is not None and not states.allowed(found.summary.status, "resume"):
             return thread  # it has ended; only its last lines were in doubt
         chosen = options or RunOptions()
-        fields = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.limits())
+        fields = resume_fields(found, redo=redo, skip=skip, note=note, limits=chosen.recorded())
         if not (found.unbound and found.summary.status == "waiting"):
             require(found.summary, "resume")
         bundle = granted_bundle(self.store, self.registry, bundle_hash)

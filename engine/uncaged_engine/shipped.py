@@ -100,12 +100,18 @@ def _flows_of(point: EntryPoint) -> Iterable[ShippedFlow]:
     pairs = found() if callable(found) else [(point.name, found)]
     for name, source, *marks in pairs:
         is_built = isinstance(source, bytes)
-        # the schemas of ours are checked by the tests: the check costs a first command 60 ms
-        check_schemas = not is_built and not _is_ours(point)
+        # schemas and code of ours are checked by the tests, and the code again when it is run: the
+        # checks cost a first command 60 ms and 200 ms
+        is_ours = _is_ours(point)
         built = source if is_built else write_workflow(source)
         yield ShippedFlow(
             name=new_flow_name(name),
-            bundle=read_bundle(built, KNOWN, check_schemas=check_schemas),
+            bundle=read_bundle(
+                built,
+                KNOWN,
+                check_schemas=not is_built and not is_ours,
+                check_code=not is_ours,
+            ),
             confirm=marks == [True],
         )
 

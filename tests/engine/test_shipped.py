@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from testbed.bundles import COUNT
 from uncaged_bundles.storage.store import HOME_VARIABLE
+from uncaged_bundles.validation.validate import read_bundle
 from uncaged_cli import main
 from uncaged_engine.api import Engine
+from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.shipped import shipped_flows
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +26,8 @@ Install = Callable[..., None]
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory on the module path in which packages can be installed."""
     directory = tmp_path / "packages"
-    directory.mkdir()
+    # an installer compiles modules; else the first import would change the directory once more
+    (directory / "__pycache__").mkdir(parents=True)
     monkeypatch.syspath_prepend(str(directory))
     return directory
 
@@ -114,3 +118,25 @@ def test_a_lost_registry_is_filled_again(tmp_path: Path) -> None:
     engine = Engine.open(root)
     engine.store.registry_path.unlink()
     assert "list-files" in Engine.open(root).registry.read().flows
+
+
+def test_our_own_flows_keep_the_rules_that_an_open_does_not_check() -> None:
+    """Schemas, imports and dynamic access of the shipped flows: here instead of in every first
+    command, and again when a flow is run.
+    """
+    ours = list(shipped_flows())
+    assert len(ours) > 50
+    for name, bundle in ours:
+        assert read_bundle(bundle.source, KNOWN, check_schemas=True) == bundle, name
+
+
+def test_forbidden_code_of_another_distribution_is_refused(packages: Path, tmp_path: Path) -> None:
+    """Only our own flows are added without a look at their code."""
+    source = COUNT.replace(b"def run(", b"eval('1')\n\n\ndef run(")
+    assert source != COUNT
+    install(
+        packages, "evil_flows", f"SOURCE = {source!r}\ndef flows(): return [('evil', SOURCE)]\n"
+    )
+    engine = Engine.open(tmp_path / "store")
+    assert "'eval' is refused" in " ".join(engine.problems)
+    assert "evil" not in engine.registry.read().flows

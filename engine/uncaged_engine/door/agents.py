@@ -12,6 +12,7 @@ from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from .effects import Cancel
+from .traces import AgentTrace
 
 __all__ = [
     "Agent",
@@ -22,6 +23,7 @@ __all__ = [
     "AgentKind",
     "AgentRequest",
     "AgentWaits",
+    "EffectTools",
     "Repair",
     "RoleFlows",
     "RoleTools",
@@ -50,6 +52,13 @@ class RoleFlows(RoleTools, Protocol):
     """
 
     lent: Callable[[], AbstractContextManager[None]]
+
+
+class EffectTools(RoleTools, Protocol):
+    """Operations of an effect kind as tools of a role."""
+
+    def noted(self) -> Mapping[str, object]:
+        """Return what the role step's trace keeps beside the calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +93,7 @@ class AgentRequest:
     rights: what the role may do besides. reads: directories outside that the worktree's links lead
     to.
     flows: those that the role may use as tools, ready to be called. extract: the configured
-    extractor as a tool.
+    extractor as a tool. effects: operations of effect kinds as tools. trace: takes the tool calls.
     reply: a person's answer after this agent raised ``AgentWaits``; None without one. attended: a
     person started the thread on a terminal, and can be asked. remark: writes a line to the
     thread's debug log.
@@ -119,6 +128,8 @@ class AgentRequest:
     rights: Rights = ALL_TOOLS
     flows: RoleFlows | None = None
     extract: RoleTools | None = None
+    effects: Sequence[EffectTools] = ()
+    trace: AgentTrace = field(default_factory=AgentTrace)
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None
     redact: Callable[[object], object] = lambda value: value

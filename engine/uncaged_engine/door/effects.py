@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import Limits
@@ -18,6 +18,9 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..settings.config import Config
 from .outcomes import Outcome
+
+if TYPE_CHECKING:
+    from .agents import EffectTools
 
 __all__ = [
     "COMMON_KEYS",
@@ -133,7 +136,7 @@ class ThreadContext:
     environment, directory: the caller's, for child processes only; never written to disk.
     remember_paths(found): journal and flush the identity of each granted path at its first use;
     returns all that is journalled. left(): the rest of each limit of money, tokens and time that
-    binds this thread.
+    binds this thread. screenshots: a person asked for pictures of what it does in a browser.
     """
 
     store: Store
@@ -147,6 +150,7 @@ class ThreadContext:
     remember_paths: Callable[[Mapping[str, object]], Mapping[str, object]]
     left: Callable[[], Mapping[str, float]]
     clock_ms: Callable[[], int]
+    screenshots: bool = False
 
 
 class EffectRecorder(Protocol):
@@ -170,6 +174,7 @@ class EffectContext:
     intended_ms: when the effect was first asked for; the same after a crash. note: the text of
     ``resume --note``, once.
     answer: a person's answer to an earlier ``Wait`` of this effect; None without one.
+    redo: an earlier try was a ``Void`` with doubt, and a person decided for ``resume --redo``.
     part: the effect's index within the one that it is a part of. done: records of parts that an
     earlier try finished, by index.
     numbers: of the attempts that follow.
@@ -186,6 +191,7 @@ class EffectContext:
     cancel: Cancel
     note: str | None
     answer: object
+    redo: bool
     done: Mapping[int, Mapping[str, object]]
     numbers: Iterator[int]
 
@@ -240,6 +246,10 @@ class EffectContext:
     @property
     def left(self) -> Callable[[], Mapping[str, float]]:
         return self.thread.left
+
+    @property
+    def screenshots(self) -> bool:
+        return self.thread.screenshots
 
     @property
     def clock_ms(self) -> Callable[[], int]:
@@ -312,6 +322,17 @@ class Handler(ABC):
         sub-steps; None if it does not.
         """
         del body, outcome, lines
+        return None
+
+    def tools(self, options: Mapping[str, object], context: EffectContext) -> EffectTools | None:
+        """Return the kind's operations as tools of a role's agent; None for a kind that has none.
+
+        Args:
+            options: limits within those of the policy. context: of the role's effect.
+        Raises:
+            ShapeError: the options are wrong; its path begins with the kind.
+        """
+        del options, context
         return None
 
     def read_answer(self, wait: Mapping[str, object], value: object) -> object:

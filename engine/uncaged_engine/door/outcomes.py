@@ -63,7 +63,8 @@ class Void:
     effect.
 
     begun: False only if nothing outside can have seen the effect. parts: the parts of an ``all``
-    that had begun and have no outcome.
+    that had begun and have no outcome. doubt: of the word ``environment``: a person decides how to
+    go on, although the effect had not begun; the thread is ``unknown``.
     """
 
     word: VoidWord
@@ -71,6 +72,7 @@ class Void:
     more: Mapping[str, object] = field(default_factory=dict)
     begun: bool = True
     parts: tuple[int, ...] = ()
+    doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..settings.config import Config
+from .effects import ThreadContext
 
 __all__ = ["NewThread", "Preparation", "RunOptions"]
 
@@ -32,6 +33,8 @@ class RunOptions:
     the bundle; None takes the config's.
     agents: agent name by role, "" for the default one. agent_settings: settings of these agents for
     this thread alone, by role and key. attended: a person follows the thread on a terminal.
+    screenshots: keep a picture of the page after each step that acts in a browser.
+    heal: for web flows, see `BrowserSettings.heal`; None takes the config's.
     workspace: the repository directory (None: *directory*). links: ignored directories to link into
     the worktree.
     directory, environment: the caller's, for child processes; never written to disk.
@@ -47,6 +50,8 @@ class RunOptions:
     agents: Mapping[str, str] = field(default_factory=dict)
     agent_settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     attended: bool = False
+    screenshots: bool = False
+    heal: str | None = None
     workspace: Path | None = None
     include_changes: bool = False
     links: tuple[str, ...] = ()
@@ -69,8 +74,8 @@ class RunOptions:
         """Whether the caller chose agents or a workspace."""
         return bool(self.agents) or bool(self.agent_settings) or self.binds_workspace
 
-    def limits(self) -> dict[str, float]:
-        """Return the limits that are set, by their names in a journal."""
+    def recorded(self) -> dict[str, float]:
+        """Return the limits that are set, and ``screenshots``, by their names in a journal."""
         named = {
             "maxRounds": self.max_rounds,
             "maxSteps": self.max_steps,
@@ -79,6 +84,7 @@ class RunOptions:
             "maxSeconds": self.max_seconds,
             "maxJournalBytes": self.max_journal_bytes,
             "bundleSeconds": self.bundle_seconds,
+            "screenshots": True if self.screenshots else None,
         }
         return {name: value for name, value in named.items() if value is not None}
 
@@ -139,6 +145,12 @@ class Preparation:
         out.
         """
         del thread, fields, steps
+
+    def conclude(self, thread: ThreadContext) -> None:
+        """Keep what follows from a thread that ended with success. A fault here does not change its
+        end.
+        """
+        del thread
 
     def release(
         self,

@@ -47,7 +47,8 @@ class Pending:
     decided: the last decision of a person, ``resume --redo`` or ``--skip``. tried: a try may have
     begun since then (or at all).
     begun: a try that a void closed had begun, and no decision followed. parts: which parts of it
-    had; None: any of them.
+    had; None: any of them. asked: its last void left the decision to a person, although it had not
+    begun.
     """
 
     seq: int
@@ -63,6 +64,7 @@ class Pending:
     tried: bool = True
     begun: bool = False
     parts: frozenset[int] | None = frozenset()
+    asked: bool = False
 
     @property
     def intended_ms(self) -> int:
@@ -113,7 +115,7 @@ class Pending:
         """Apply a void. One that does not say whether the try had begun counts as begun: an unknown
         outcome is asked about, never assumed. One that had not begun hides no earlier one that had.
         """
-        self.voided = str(record["void"])
+        self.voided, self.asked = str(record["void"]), record.get("doubt") is True
         if record.get("begun") is False:
             return
         parts = record.get("parts")
@@ -156,8 +158,8 @@ class History:
     handed_over: how many of the first steps the bundle gets as ``input.steps`` instead of replaying
     them (a fork onto another hash).
     effects: running hash over the effects that the other steps answered.
-    limits: those that later `resume` controls raised. end: the end record, unless a resume followed
-    it.
+    limits: those that later `resume` controls raised. screenshots: whether one of them asked for
+    pictures. end: the end record, unless a resume followed it.
     spent: usage by agents, voids included; inherited_spent: the part of it that was copied.
     idle_ms: time between an owner's last line and the resume that followed.
     paths: what each granted path was when the thread first used it.
@@ -182,6 +184,7 @@ class History:
     waiting: bool = False
     unsettled: bool = False
     limits: dict[str, float] = field(default_factory=dict)
+    screenshots: bool = False
     spent: Spent = NOTHING
     inherited_spent: Spent = NOTHING
     idle_ms: int = 0
@@ -399,6 +402,7 @@ def _take_intent(history: History, line: bytes, seq: int) -> None:
         pending = history.pending
         pending.attempts, pending.subs = before.attempts, before.subs
         pending.decided, pending.begun, pending.parts = before.decided, before.begun, before.parts
+        pending.asked = before.asked
         pending.try_again()
 
 
@@ -434,6 +438,7 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
             if "binding" in record:
                 _take_binding(history, record)
+            history.screenshots |= record.get("screenshots") is True
             for name in LIMITS:
                 if name in record:
                     history.limits[name] = record[name]

@@ -93,9 +93,10 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
             f"the thread {child} was imported, so it is not the one that this step started",
             remedy=f"remove it: `thread rm {child}`",
         )
-    again = context.attempt > 1
+    again, shown = context.attempt > 1, ""
     while True:
         status = _follow(engine, child, context)
+        shown = status if status == shown else _report(child, status, context)
         if context.cancel.requested:
             return Void(word="killed", message=f"killed, and its child {child} with it")
         if status == "unknown" or (
@@ -129,6 +130,17 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
         elif context.cancel.wait(_POLL_S):
             # paused or waiting: only a person can let it go on
             return Void(word="killed", message=f"killed while its child {child} was {status}")
+
+
+def _report(child: ThreadId, status: str, context: EffectContext) -> str:
+    """Report that a child is paused or waiting, with the command that lets it go on; return the
+    status.
+    """
+    commands = {"waiting": f"answer {child} TEXT", "paused": f"resume {child}"}
+    if status in commands:
+        text = f"{child} is {status}: `uncaged-workflow {commands[status]}`"
+        context.progress({"child": child, "waits": True, "text": text})
+    return status
 
 
 def _follow(engine: Engine, child: ThreadId, context: EffectContext) -> str:

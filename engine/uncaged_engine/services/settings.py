@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..settings.config import NOTHING, Config, FlowSettings, SearchSettings
+from ..settings.config import NOTHING, Config, FlowSettings, McpServerSettings, SearchSettings
 from ..settings.config_file import parse_config
 from ..settings.editing import change_setting
 
@@ -10,6 +10,7 @@ __all__ = [
     "NOTHING",
     "Config",
     "FlowSettings",
+    "McpServerSettings",
     "SearchSettings",
     "change_setting",
     "parse_config",

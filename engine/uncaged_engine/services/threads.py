@@ -1,12 +1,24 @@
-"""Threads, read from their files: the view, the open question, effects in a few words, and the end
-of a worker's drive.
+"""Threads, read from their files: the view, the open question and the check of its answer, effects
+in a few words, and the end of a worker's drive.
 """
 
 from __future__ import annotations
 
 from ..journal.labels import effect_label, intended
-from ..state.observe import ThreadView
-from ..threads.answering import question
+from ..state.children import open_children
+from ..state.observe import ThreadView, parse_records
+from ..threads.answering import check_answer, question
 from ..threads.following import wait_until_left
+from ..threads.notifications import mark_seen
 
-__all__ = ["ThreadView", "effect_label", "intended", "question", "wait_until_left"]
+__all__ = [
+    "ThreadView",
+    "check_answer",
+    "effect_label",
+    "intended",
+    "mark_seen",
+    "open_children",
+    "parse_records",
+    "question",
+    "wait_until_left",
+]

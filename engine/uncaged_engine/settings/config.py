@@ -82,13 +82,38 @@ class CollisionSettings:
     """Decision among several readings of one sentence.
 
     kind: readings collide if their scores are equal, or if they call other flows. order: packs, the
-    preferred one first. several: the decision inside a sentence of several calls.
+    preferred one first. several: the decision inside a sentence of several calls. packs: the
+    decision among packs that similarity cannot tell apart, before a model translates. threshold:
+    their difference, as a part of the best score.
     """
 
     kind: Literal["scores", "flows"] = "scores"
     strategy: Strategy = "remembered-or-ask"
     order: tuple[str, ...] = ()
     several: Literal["priority", "abort", "ask"] = "priority"
+    packs: Literal["together", "ask"] = "together"
+    threshold: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServerSettings:
+    """MCP server whose tools become flows: a program that is started, or an address.
+
+    command: the program and its arguments. environment: its further variables; headers: of requests
+    to the address; both with ``secret:NAME`` unresolved. trusted: tools that a sentence may call
+    without consent; None for all of them. timeout_s: of one call.
+    """
+
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    trusted: tuple[str, ...] | None = ()
+    timeout_s: float = 60.0
+
+    def trusts(self, tool: str) -> bool:
+        """Return whether the person vouches for a tool."""
+        return self.trusted is None or tool in self.trusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +133,23 @@ class SecretSource:
         return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
 
 
+HealMode = Literal["off", "propose", "apply"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserSettings:
+    """Browser of browser sessions. program: None is the first that is found. sandbox: its own; off
+    is a person's choice. port: of loopback, where the extension connects. heal: whether a web flow
+    goes on with an element that is like one that it does not find, and proposes (``apply``:
+    accepts) a version with it.
+    """
+
+    program: str | None = None
+    sandbox: bool = True
+    port: int = 8811
+    heal: HealMode = "propose"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Content of ``config.yaml``; the defaults apply to a store without that file.
@@ -117,7 +159,7 @@ class Config:
     data from an agent's answer when the agent cannot.
     environment: further variables of the caller that agents may see. consent: coding programs on
     PATH that a person accepted (or declined, with ``not`` before the name). instructions: text
-    that a model gets with each sentence.
+    that a model gets with each sentence. embeddings: the model that ranks flows by similarity.
     """
 
     path: Path | None = None
@@ -133,6 +175,9 @@ class Config:
     sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
     search: SearchSettings | None = None
     collisions: CollisionSettings = field(default_factory=CollisionSettings)
+    mcp_servers: Mapping[str, McpServerSettings] = field(default_factory=dict)
+    embeddings: AgentSettings | None = None
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     environment: tuple[str, ...] = ()

@@ -6,125 +6,43 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import ValidationError
 from uncaged_bundles.errors import DamagedError, UsageError
 from uncaged_bundles.storage.document import load_yaml
 from uncaged_bundles.urls import UrlError, read_target
 
 from .config import (
     AgentSettings,
+    BrowserSettings,
     CollisionSettings,
     Config,
     FlowSettings,
     LimitSettings,
+    McpServerSettings,
     SearchSettings,
     SecretSource,
-    Strategy,
+)
+from .sections import (
+    BrowserSection,
+    CollisionSection,
+    ConfigSection,
+    EmbeddingSection,
+    FlowSection,
+    LimitsSection,
+    McpServerSection,
+    ModelSection,
+    PriceSection,
+    SearchSection,
+    SecretSection,
+    StrictSection,
 )
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
-
-
-class StrictSection(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
-
-
-class AgentSection(StrictSection):
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-
-    use: str
-
-
-class ModelSection(StrictSection):
-    use: Literal["anthropic", "openai"]
-    model: str | None = None
-    base_url: str | None = None
-    key: str | None = None
-    max_tokens: Annotated[int | None, Field(ge=1)] = None
-    structured: bool | None = None
-    options: dict[str, object] = {}
-
-
-class FlowSection(StrictSection):
-    agent: str | None = None
-    roles: dict[str, str] = {}
-    max_rounds: Annotated[int | None, Field(ge=0)] = None
-    max_steps: Annotated[int | None, Field(ge=0)] = None
-    test_command: str | None = None
-
-
-class LimitsSection(StrictSection):
-    max_rounds: Annotated[int, Field(ge=0)] = 10
-    max_steps: Annotated[int, Field(ge=0)] = 10_000
-    agents: Annotated[int, Field(ge=1, le=1000)] = 4
-    max_cost: Annotated[float, Field(ge=0)] | None = None
-    max_tokens: Annotated[int, Field(ge=0)] | None = None
-    max_seconds: Annotated[float, Field(ge=0)] | None = None
-    max_journal_bytes: Annotated[int, Field(ge=0)] = 1 << 30
-    bundle_seconds: Annotated[float, Field(gt=0)] = 10.0
-    agent_seconds: Annotated[float, Field(gt=0)] = 3600.0
-    history_characters: Annotated[int, Field(ge=1000)] = 60_000
-
-
-class SearchSection(StrictSection):
-    use: Literal["searxng"]
-    url: str
-    key: str | None = None
-
-
-class CollisionSection(StrictSection):
-    kind: Literal["scores", "flows"] = "scores"
-    strategy: Strategy = "remembered-or-ask"
-    order: list[str] = []
-    several: Literal["priority", "abort", "ask"] = "priority"
-
-
-class RatesSection(StrictSection):
-    """Prices in US dollars per million tokens."""
-
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    cached: Annotated[float, Field(ge=0)] | None = None
-    stored: Annotated[float, Field(ge=0)] | None = None
-
-
-class AboveSection(RatesSection):
-    """Prices of requests with more input than *tokens*."""
-
-    tokens: Annotated[int, Field(ge=1)]
-
-
-class PriceSection(RatesSection):
-    above: AboveSection | None = None
-
-
-class SecretSection(StrictSection):
-    env: str | None = None
-    file: str | None = None
-    keyring: str | None = None
-
-
-class ConfigSection(StrictSection):
-    agents: dict[str, AgentSection] = {}
-    agent: str | None = None
-    roles: dict[str, str] = {}
-    flows: dict[str, FlowSection] = {}
-    models: dict[str, ModelSection] = {}
-    model: str | None = None
-    extractor: str | None = None
-    limits: LimitsSection = LimitsSection()
-    sandbox: Literal["auto", "bubblewrap", "landlock"] = "auto"
-    search: SearchSection | None = None
-    collisions: CollisionSection = CollisionSection()
-    secrets: dict[str, SecretSection] = {}
-    prices: dict[str, PriceSection] = {}
-    environment: list[str] = []
-    consent: list[str] = []
-    test_command: str | None = None
-    instructions: str = ""
+CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+MAX_SERVER_NAME_CHARACTERS = 30
+MAX_SERVERS = 50
 
 
 def parse_config(data: bytes, path: Path) -> Config:
@@ -133,23 +51,37 @@ def parse_config(data: bytes, path: Path) -> Config:
     Raises:
         UsageError: see ``config.load``.
     """
+    return settle(_checked_section(data, path), path)
+
+
+def effective_settings(data: bytes, path: Path) -> dict[str, object]:
+    """Return the settings under their keys in the file, defaults included.
+
+    Raises:
+        UsageError: see ``config.load``.
+    """
+    return _checked_section(data, path).model_dump(mode="json", by_alias=True)
+
+
+def _checked_section(data: bytes, path: Path) -> ConfigSection:
     try:
         raw = load_yaml(data, str(path))
     except DamagedError as exc:
         raise UsageError(str(exc)) from exc
     if raw is None:
-        return Config(path=path)
+        return ConfigSection()
     if not isinstance(raw, dict):
         raise UsageError(f"{path}: must be a mapping of settings, not {type(raw).__name__}")
     try:
         section = ConfigSection.model_validate(raw)
     except ValidationError as exc:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in explain(exc))) from exc
-    clear = (clear_credentials(raw.get(part, {}), part) for part in ("agents", "models", "search"))
+    parts = ("agents", "models", "search", "mcpServers", "embeddings")
+    clear = (clear_credentials(raw.get(part, {}), part) for part in parts)
     problems = [*dangling(section), *(problem for part in clear for problem in part)]
     if problems:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in problems))
-    return settle(section, path)
+    return section
 
 
 def explain(error: ValidationError) -> Iterator[str]:
@@ -175,9 +107,12 @@ def explain(error: ValidationError) -> Iterator[str]:
 
 def known_keys(location: tuple[int | str, ...]) -> list[str]:
     sections: dict[str, type[StrictSection]] = {
+        "browser": BrowserSection,
         "collisions": CollisionSection,
+        "embeddings": EmbeddingSection,
         "flows": FlowSection,
         "limits": LimitsSection,
+        "mcpServers": McpServerSection,
         "models": ModelSection,
         "prices": PriceSection,
         "search": SearchSection,
@@ -205,12 +140,35 @@ def dangling(section: ConfigSection) -> Iterator[str]:
             read_target(section.search.url)
         except UrlError as exc:
             yield f"search.url: {exc}"
+    yield from server_problems(section.mcp_servers)
     for key, chosen in (("model", section.model), ("extractor", section.extractor)):
         if chosen is not None and chosen not in section.models:
             near = (
                 get_close_matches(chosen, section.models, n=3) or sorted(section.models) or ["none"]
             )
             yield f"{key}: there is no model {chosen!r} under models (there are: {', '.join(near)})"
+
+
+def server_problems(servers: Mapping[str, McpServerSection]) -> Iterator[str]:
+    """Yield problems of MCP servers: names that are no names of packs, a server with no way to
+    reach it or two, credentials in headers.
+    """
+    if len(servers) > MAX_SERVERS:
+        yield f"mcpServers: {len(servers)} servers; at most {MAX_SERVERS} are allowed"
+    for name, server in servers.items():
+        where = f"mcpServers.{name}"
+        if not SERVER_NAME.fullmatch(name) or len(name) > MAX_SERVER_NAME_CHARACTERS:
+            yield f"{where}: the name must be lower-case words joined by '-', of at most {MAX_SERVER_NAME_CHARACTERS} characters"
+        if (server.command is None) == (server.url is None):
+            yield f"{where}: give either command (a program) or url (an address)"
+        if server.url is not None:
+            try:
+                read_target(server.url)
+            except UrlError as exc:
+                yield f"{where}.url: {exc}"
+        for key, text in server.headers.items():
+            if key.lower() in CREDENTIAL_HEADERS and "secret:" not in text:
+                yield f"{where}.headers.{key}: a credential does not belong here; write secret:NAME in its place"
 
 
 def clear_credentials(value: object, where: str) -> Iterator[str]:
@@ -230,7 +188,6 @@ def clear_credentials(value: object, where: str) -> Iterator[str]:
 
 
 def settle(section: ConfigSection, path: Path) -> Config:
-    limits = section.limits
     return Config(
         path=path,
         agents={
@@ -251,18 +208,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
         model=section.model,
         extractor=section.extractor,
         flows={name: FlowSettings(**flow.model_dump()) for name, flow in section.flows.items()},
-        limits=LimitSettings(
-            max_rounds=limits.max_rounds,
-            max_steps=limits.max_steps,
-            agents=limits.agents,
-            max_cost=limits.max_cost,
-            max_tokens=limits.max_tokens,
-            max_seconds=limits.max_seconds,
-            max_journal_bytes=limits.max_journal_bytes,
-            bundle_s=limits.bundle_seconds,
-            agent_s=limits.agent_seconds,
-            history_chars=limits.history_characters,
-        ),
+        limits=limit_settings(section.limits),
         sandbox=section.sandbox,
         search=None if section.search is None else SearchSettings(**section.search.model_dump()),
         collisions=CollisionSettings(
@@ -270,6 +216,23 @@ def settle(section: ConfigSection, path: Path) -> Config:
             strategy=section.collisions.strategy,
             order=tuple(section.collisions.order),
             several=section.collisions.several,
+            packs=section.collisions.packs,
+            threshold=section.collisions.threshold,
+        ),
+        mcp_servers={name: server_settings(server) for name, server in section.mcp_servers.items()},
+        embeddings=None
+        if section.embeddings is None
+        else AgentSettings(
+            use=section.embeddings.use,
+            settings=section.embeddings.model_dump(
+                by_alias=True, exclude={"use"}, exclude_unset=True, exclude_none=True
+            ),
+        ),
+        browser=BrowserSettings(
+            program=section.browser.program,
+            sandbox=section.browser.sandbox == "on",
+            port=section.browser.port,
+            heal=section.browser.heal,
         ),
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={
@@ -279,6 +242,34 @@ def settle(section: ConfigSection, path: Path) -> Config:
         consent=tuple(section.consent),
         test_command=section.test_command,
         instructions=section.instructions,
+    )
+
+
+def limit_settings(section: LimitsSection) -> LimitSettings:
+    return LimitSettings(
+        max_rounds=section.max_rounds,
+        max_steps=section.max_steps,
+        agents=section.agents,
+        max_cost=section.max_cost,
+        max_tokens=section.max_tokens,
+        max_seconds=section.max_seconds,
+        max_journal_bytes=section.max_journal_bytes,
+        bundle_s=section.bundle_seconds,
+        agent_s=section.agent_seconds,
+        history_chars=section.history_characters,
+    )
+
+
+def server_settings(section: McpServerSection) -> McpServerSettings:
+    command = () if section.command is None else (section.command, *section.args)
+    trusted = section.trusted
+    return McpServerSettings(
+        command=command,
+        environment=section.env,
+        url=section.url,
+        headers=section.headers,
+        trusted=tuple(trusted) if isinstance(trusted, list) else None if trusted else (),
+        timeout_s=section.timeout_seconds,
     )
 
 

@@ -7,8 +7,9 @@ that there was one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import ThreadId
@@ -18,6 +19,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..door.effects import Handler, Rule, handled
 from ..effect_kinds import handler_for
+from ..journal.labels import intended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,21 @@ class OpenEffect:
                 child = handler_for(one).child(key, self.intended_ms)
                 if child is not None:
                     yield child
+
+
+def open_children(
+    store: Store, thread: ThreadId, records: Sequence[Mapping[str, Any]]
+) -> Iterator[ThreadId]:
+    """Yield the ids of the threads that a thread's open effect starts, whether they were started or
+    not. records: those of its journal.
+    """
+    steps = (one for one in reversed(records) if "seq" in one and "control" not in one)
+    last: Mapping[str, Any] = next((one for one in steps if "attempt" not in one), {})
+    if "intent" in last:
+        place = OpenEffect(
+            store=store, thread=thread, seq=last["seq"], intended_ms=last["timestamp"]
+        )
+        yield from place.children(*intended(last["intent"]))
 
 
 def parts_of(kind: str, body: object) -> Sequence[tuple[str, object]] | None:

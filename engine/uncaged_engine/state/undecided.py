@@ -71,6 +71,11 @@ class Doubt:
         )
         return cls(pending=pending, place=place)
 
+    @property
+    def is_redone(self) -> bool:
+        """Whether a person decided to redo what the effect itself had asked about."""
+        return self.pending.asked and self.pending.decided == "redo"
+
     def names(self, kind: str, body: object, bundle: Bundle) -> Iterator[str]:
         """Name the effect, or the parts of it, that may have been performed and have the rule
         ``ask``.

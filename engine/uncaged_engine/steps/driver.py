@@ -119,8 +119,8 @@ class Driver:
             journal.on_flush = _ignore
 
     def _release(self, word: str) -> None:
-        """Have the effects' preparations remove what a thread without success left unused. A
-        failure is only noted: `prune` and `thread rm` remove it later.
+        """Have the effects' preparations keep what follows from a success, or remove what a thread
+        without one left unused. A failure is only noted: `prune` and `thread rm` remove it later.
         """
         if word not in ("completed", "failed") or self._start is None:
             return
@@ -128,9 +128,11 @@ class Driver:
             preparations = list(preparations_of(self._bundle.descriptor.policy.limits))
             if not preparations:
                 return  # without another look at the journal
-            end = self._journal.reread().end or {}
+            end = self._journal.blobs.expand_record(self._journal.reread().end or {})
             result = end.get("result")
             if isinstance(result, Mapping) and result.get("success", True) is not False:
+                for preparation in preparations:
+                    preparation.conclude(self._performing().thread)
                 return
             if word == "completed" and not isinstance(result, Mapping):
                 return
@@ -139,7 +141,7 @@ class Driver:
                     self._worker.store, self.thread, self._start, self._request.environment
                 )
         except (UncagedError, OSError) as exc:
-            self.info.note("8RM3XK5P", f"its unused files stay: {exc}")
+            self.info.note("8RM3XK5P", f"after its end: {exc}")
 
     def accept(self) -> None:
         """Accept the request: its resume record is on disk when this returns.
@@ -379,7 +381,7 @@ class Driver:
                 f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`"
             )
         self._performer = self._new_performer(start, self._spending)
-        self._performer.restore(history)
+        self._performer.restore(history, screenshots=options.get("screenshots") is True)
         session = self._new_session(start)
         try:
             reply = session.begin(history)

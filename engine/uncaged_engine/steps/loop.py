@@ -350,13 +350,13 @@ def _spilt(fields: Mapping[str, object]) -> Generator[Command, Any, Mapping[str,
 
 def _write_void(seq: int, void: Void, context: LoopContext) -> Generator[Command, Any, str]:
     # the others are followed by the thread's end, whose flush covers both
-    flush = void.word == "environment"
+    flush = void.word == "environment" and not void.doubt
     yield Write(
         lines.void(
             seq,
             void.word,
             void.message,
-            void.more,
+            {**void.more, "doubt": True} if void.doubt else void.more,
             context.now_ms(),
             begun=void.begun,
             parts=void.parts,
@@ -368,6 +368,9 @@ def _write_void(seq: int, void: Void, context: LoopContext) -> Generator[Command
             # the kill arrived while the effect returned
             yield Write(_end(context, "killed", {}), flush=True)
             return "killed"
+        case "environment" if void.doubt:
+            yield Write(lines.control("unknown", {"seq": seq}, context.now_ms()), flush=True)
+            return "unknown"
         case "environment":
             return "paused"
         case "killed":

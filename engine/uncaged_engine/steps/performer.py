@@ -173,10 +173,20 @@ class Performer:
             clock_ms=clock_ms,
         )
 
-    def restore(self, history: History) -> None:
+    @property
+    def thread(self) -> ThreadContext:
+        """Return the context that all effects of the thread share."""
+        return self._thread_context
+
+    def restore(self, history: History, *, screenshots: bool = False) -> None:
         """Read from the history the state of the next effect: note, answer, finished parts, and the
         time of its first intent.
+
+        Args:
+            screenshots: whether the thread was started with them.
         """
+        if (screenshots and history.binding is None) or history.screenshots:
+            self._thread_context = replace(self._thread_context, screenshots=True)
         self._note, pending = history.note, history.pending
         self._paths = dict(history.paths)
         if pending is not None:
@@ -338,6 +348,7 @@ class Performer:
             cancel=self._cancel,
             note=self._note,
             answer=leftover.answer if leftover is not None and part is None else None,
+            redo=leftover is not None and leftover.doubt.is_redone,
             done=leftover.done if leftover is not None else NO_RECORDS,
             numbers=count(attempt + 1),
         )

@@ -92,7 +92,7 @@ def _chosen(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[st
     fields: dict[str, Any] = {
         "agents": prepared.pop("agents", {}),
         "sandbox": "none" if bundle.trusted else choose(config.sandbox).name,
-        "limits": {**default_limits(config, thread.flow), **options.limits()},
+        "limits": {**default_limits(config, thread.flow, bundle), **options.recorded()},
     }
     test_command = test_command_of(config, thread.flow, options)
     if test_command:

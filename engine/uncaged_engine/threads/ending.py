@@ -87,6 +87,7 @@ def ending(
     only_branch: str | None = None,
     last_outside: int = 0,
     is_merged: bool = False,
+    healed: bool = False,
 ) -> Ending:
     """Return the report on a thread.
 
@@ -99,6 +100,7 @@ def ending(
         undecided: effects that may have been performed; *message* names them.
         report: the worker's report of an engine bug. failure: the error that ended the bundle.
         last_outside: the last step that the bundle did not make itself; a later fork ends alike.
+        healed: a step of a web flow used another element than the recorded one.
         is_merged: the checkout has the branch's commits, or the branch is gone.
         only_branch: the only branch to believe; None for any. An imported result may name another.
     """
@@ -128,6 +130,7 @@ def ending(
             undecided=bool(undecided),
             last_outside=last_outside,
             is_merged=is_merged,
+            healed=healed,
         ),
         details=() if failure is None else tuple(_failure_lines(failure)),
     )
@@ -169,6 +172,7 @@ def ending_of(
         only_branch=own_branch(view.start) if view.summary.imported else None,
         failure=view.failure,
         last_outside=timeline.last_outside,
+        healed=timeline.healed,
         is_merged=is_merged,
     )
 
@@ -251,6 +255,7 @@ def _next_commands(
     undecided: bool,
     last_outside: int,
     is_merged: bool,
+    healed: bool,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
     resume = (
@@ -261,6 +266,8 @@ def _next_commands(
     )
     match status:
         case "completed" if successful:
+            if healed:
+                return (f"{program} proposals --all",)
             git = f"git -C {shlex.quote(repository)}" if repository else "git"
             return (f"{git} merge {shlex.quote(branch)}",) if branch and not is_merged else ()
         case "failed" if _is_replay_failure(end):

@@ -143,7 +143,7 @@ def _refitted(start: dict[str, Any], thread: NewThread, *, other_version: bool) 
         **start,
         "parameters": {
             **parameters,
-            "options": {**parameters["options"], **thread.options.limits()},
+            "options": {**parameters["options"], **thread.options.recorded()},
         },
     }
     return {**limited, **prepare_fork(thread, start, other_version=other_version)}

@@ -46,7 +46,9 @@ YOUNG_BLOB_S = 3600
 written.
 """
 
-_BLOB_IN_LINE = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
+_BLOB_IN_LINE = re.compile(
+    rb'"(?:blob":\{"field":"[^"]*","hash|checkpoint|screenshot|trace)":"([0-9a-f]{32})"'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
@@ -94,8 +95,8 @@ def new_start(
             "prompt": prompt,
             "params": settled,
             "options": {
-                **default_limits(config, name),
-                **options.limits(),
+                **default_limits(config, name, bundle),
+                **options.recorded(),
                 "threadId": thread,
                 "startedAt": now,
                 "seed": int.from_bytes(chance.entropy(6), "big"),
@@ -120,14 +121,18 @@ def test_command_of(config: Config, name: str, options: RunOptions) -> str | Non
     return options.test_command or (flow and flow.test_command) or config.test_command
 
 
-def default_limits(config: Config, name: str) -> dict[str, float]:
-    """Return the limits that apply without the caller's: the flow's own, else config's."""
+def default_limits(config: Config, name: str, bundle: Bundle) -> dict[str, float]:
+    """Return the limits that apply without the caller's: the flow's own in config, else config's.
+    Of the times of config and of the bundle, the shorter applies.
+    """
+    own: Any = bundle.descriptor.raw.get("maxSeconds")
+    seconds = [value for value in (config.limits.max_seconds, own) if value is not None]
     flow = config.flows.get(name)
     rounds, steps = (flow.max_rounds, flow.max_steps) if flow else (None, None)
     more = {
         "maxCost": config.limits.max_cost,
         "maxTokens": config.limits.max_tokens,
-        "maxSeconds": config.limits.max_seconds,
+        "maxSeconds": min(seconds, default=None),
     }
     return {
         "maxRounds": config.limits.max_rounds if rounds is None else rounds,
@@ -159,9 +164,10 @@ def checked_params(
     descriptor = bundle.descriptor
     language = descriptor.raw.get("unsupported")
     if language:
+        subject = "browser" if descriptor.kind == "web" else "api"
         raise RefusedError(
             f"{descriptor.name} is written in {language}, which is not run here; write it as a Python script, "
-            f"async def execute(api, params), then: uncaged-workflow edit {descriptor.name} --script FILE.py"
+            f"async def execute({subject}, params), then: uncaged-workflow edit {descriptor.name} --script FILE.py"
         )
     if not descriptor.parameters and not params:
         return {}

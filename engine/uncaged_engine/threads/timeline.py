@@ -47,12 +47,14 @@ class Timeline:
     """State of a thread after the records added so far.
 
     last_outside: the last step whose outcome came from outside of the bundle; a fork before it can
-    take another course, a later one cannot. 0: none.
+    take another course, a later one cannot. 0: none. healed: a step of a web flow used another
+    element than the recorded one.
     """
 
     def __init__(self) -> None:
         self.steps = 0
         self.last_outside = 0
+        self.healed = False
         self.open: OpenStep | None = None
         self.last_void = ""
         self.is_paused = False
@@ -128,6 +130,8 @@ class Timeline:
             row = self._row("done", record, label, value_summary(record.get("outcome")))
         if "sub" not in record:
             self.steps, self.open, self.last_void = self.steps + 1, None, ""
+            outcome = record.get("outcome")
+            self.healed |= isinstance(outcome, Mapping) and "healed" in outcome
             if _is_from_outside(record):
                 self.last_outside = _whole(record.get("seq"))
         return row
@@ -189,6 +193,8 @@ def value_summary(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping):
+        if isinstance(healed := value.get("healed"), Mapping):
+            return clean_line(f"healed: {healed.get('from')} → {healed.get('to')}")
         shown = [text for key, part in value.items() if (text := _item_summary(str(key), part))]
         return "; ".join(shown[:4])
     if isinstance(value, list):

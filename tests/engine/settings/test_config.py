@@ -14,6 +14,7 @@ from uncaged_engine.settings.config import (
     Config,
     FlowSettings,
     LimitSettings,
+    McpServerSettings,
     SecretSource,
 )
 from uncaged_engine.settings.loading import load
@@ -173,3 +174,58 @@ def test_no_heavy_library_is_loaded_without_settings(tmp_path: Path) -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     ).stdout
     assert "pydantic" in loaded
+
+
+def test_mcp_servers_have_the_keys_of_their_documentation(store: Store) -> None:
+    """A program with its arguments or an address, with the tools that need no consent."""
+    config = written(
+        store,
+        """
+mcpServers:
+  weather: {command: npx, args: [-y, weather], env: {A_KEY: "secret:A"}, trusted: [get]}
+  wiki:
+    url: https://wiki.example.com/mcp
+    headers: {Authorization: "Bearer secret:A"}
+    trusted: true
+    timeoutSeconds: 5
+embeddings: {model: small, key: "secret:A"}
+collisions: {packs: ask, threshold: 0.2}
+""",
+    )
+    assert config.mcp_servers == {
+        "weather": McpServerSettings(
+            command=("npx", "-y", "weather"), environment={"A_KEY": "secret:A"}, trusted=("get",)
+        ),
+        "wiki": McpServerSettings(
+            url="https://wiki.example.com/mcp",
+            headers={"Authorization": "Bearer secret:A"},
+            trusted=None,
+            timeout_s=5.0,
+        ),
+    }
+    assert config.embeddings == AgentSettings(
+        use="openai", settings={"model": "small", "key": "secret:A"}
+    )
+    assert (config.collisions.packs, config.collisions.threshold) == ("ask", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("Weather: {command: x}", "lower-case words"),
+        ("{long}: {{command: x}}".format(long="x" * 31), "at most 30 characters"),
+        ("w: {}", "either command (a program) or url"),
+        ("w: {command: x, url: https://a.example.com}", "either command (a program) or url"),
+        ("w: {url: nothing}", "mcpServers.w.url"),
+        ("w: {command: x, env: {API_TOKEN: clear-text}}", "mcpServers.w.env.API_TOKEN"),
+        ("w: {url: https://a.example.com, headers: {authorization: Bearer x}}", "secret:NAME"),
+        ("w: {comand: x}", "did you mean 'command'"),
+        ("w: {command: x, timeoutSeconds: 0}", "timeoutSeconds"),
+    ],
+)
+def test_a_wrong_mcp_server_is_refused_with_its_key(store: Store, server: str, words: str) -> None:
+    """No credential in clear text, and no server with two addresses, is accepted."""
+    with pytest.raises(UsageError) as caught:
+        written(store, f"mcpServers:\n  {server}\n")
+    assert words in str(caught.value)
+    assert "clear-text" not in str(caught.value)

@@ -1,0 +1,85 @@
+"""Trace of an agent within one role step: its tool calls in order, limited in size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+
+__all__ = ["AgentTrace"]
+
+_FORMAT = 1
+_MAX_CALLS = 500
+_HEAD_CHARACTERS = 400
+_MAX_ARGUMENT_CHARACTERS = 4_000
+_MAX_NOTE_CHARACTERS = 1 << 20
+
+
+class AgentTrace:
+    """Tool calls that an agent made. Secrets are replaced by the one who writes the trace."""
+
+    def __init__(self) -> None:
+        self._calls: list[dict[str, object]] = []
+        self._notes: dict[str, object] = {}
+        self._left_out = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the agent called no tool."""
+        return not self._calls and not self._notes
+
+    def add(
+        self,
+        tool: str,
+        arguments: object,
+        result: str | None = None,
+        *,
+        failed: bool = False,
+        duration_ms: int | None = None,
+    ) -> None:
+        """Add a call; those beyond the limit are only counted.
+
+        Args:
+            result: None if the protocol does not say it.
+        """
+        if len(self._calls) >= _MAX_CALLS:
+            self._left_out += 1
+            return
+        call: dict[str, object] = {
+            "number": len(self._calls) + 1,
+            "tool": tool[:_HEAD_CHARACTERS],
+            "arguments": _bounded(arguments),
+            "failed": failed,
+        }
+        if duration_ms is not None:
+            call["durationMs"] = duration_ms
+        if result is not None:
+            data = result.encode("utf-8", "backslashreplace")
+            call["result"] = {
+                "head": result[:_HEAD_CHARACTERS],
+                "characters": len(result),
+                "digest": blake2b(data, digest_size=16).hexdigest(),
+            }
+        self._calls.append(call)
+
+    def note(self, name: str, value: object) -> None:
+        """Add what a set of tools knows beside its calls; it is left out if it is too large."""
+        if len(json.dumps(value, ensure_ascii=False)) <= _MAX_NOTE_CHARACTERS:
+            self._notes[name] = value
+
+    def document(self) -> dict[str, object]:
+        """Return the trace as JSON data."""
+        return {
+            "format": _FORMAT,
+            "calls": self._calls,
+            **({"leftOut": self._left_out} if self._left_out else {}),
+            **self._notes,
+        }
+
+
+def _bounded(arguments: object) -> object:
+    """Return arguments as JSON data; long ones as the head of their text."""
+    text = json.dumps(arguments, ensure_ascii=False, default=str)
+    if len(text) <= _MAX_ARGUMENT_CHARACTERS:
+        return dict(arguments) if isinstance(arguments, Mapping) else arguments
+    return {"head": text[:_MAX_ARGUMENT_CHARACTERS], "characters": len(text)}
