@@ -61,7 +61,7 @@ def choose_agents(
         role: configured_name(config, flow=flow, role=role, asked=asked) for role in names
     }
     unnamed = [role for role, (name, _) in configured.items() if name is None]
-    plain = _agent_of_all(config, flow, asked, environment, directory, needed=bool(unnamed))
+    plain = _agent_of_all(config, flow, asked, environment, directory, unnamed=unnamed)
     if plain is None and DEFAULT in options:
         raise UsageError(
             "--agent-option KEY=VALUE is for the agent of all roles, and each role has one of its own; use ROLE.KEY=VALUE"
@@ -83,10 +83,15 @@ def choose_agents(
     checked = default if DEFAULT in {*asked, *options} else answering
     for choice in (*((checked,) if checked is not None else ()), *others.values()):
         factory_of(choice.use)(choice.settings)  # raises now instead of in the thread
-    if not names:
-        return {}
+    return _recorded(answering, others, rights) if names else {}
+
+
+def _recorded(
+    default: Choice | None, others: Mapping[str, Choice], rights: Rights
+) -> dict[str, object]:
+    """Return the choices as the start record has them."""
     return {
-        **({"default": answering.recorded(rights)} if answering is not None else {}),
+        **({"default": default.recorded(rights)} if default is not None else {}),
         "roles": {role: choice.recorded(rights) for role, choice in others.items()},
     }
 
@@ -98,15 +103,15 @@ def _agent_of_all(
     environment: Mapping[str, str],
     directory: Path,
     *,
-    needed: bool,
+    unnamed: Collection[str],
 ) -> Choice | None:
-    """Return the agent of all roles: the one that is named, else, if it is *needed*, the first that
-    this machine has.
+    """Return the agent of all roles: the one that is named, else, for *unnamed* roles, the first
+    that this machine has.
     """
     name, reason = configured_name(config, flow=flow, role=None, asked=asked)
     if name is not None:
         return agent_named(name, config, reason, directory)
-    return detected_agent(config, environment) if needed else None
+    return detected_agent(config, environment, unnamed) if unnamed else None
 
 
 def _with_own_options(

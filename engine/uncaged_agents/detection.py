@@ -1,10 +1,10 @@
 """Detection of an agent on this machine, where a person chose none: by a key, by a coding program
-with the person's consent, by a local model server; else the built-in repair.
+with the person's consent, by a local model server; else a built-in agent without a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.services.secrets import source_of
@@ -12,18 +12,22 @@ from uncaged_engine.services.settings import NOTHING, Config
 from uncaged_models.settings import KEY_VARIABLES
 
 from .choice import Choice
-from .kinds import is_kind
+from .kinds import is_kind, kind_of
 
 BUILT_IN = "repair"
 """The kind of agent that answers if none is chosen."""
+BUILT_IN_FORM = "form"
+"""The kind that answers instead where it plays all the roles."""
 
 
-def detected_agent(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the first agent in ORDER that this machine has, else the built-in repair."""
+def detected_agent(
+    config: Config, environment: Mapping[str, str], roles: Collection[str] = ()
+) -> Choice:
+    """Return the first agent in ORDER that this machine has, else the built-in one for *roles*."""
     found = next(
         (choice for look in ORDER if (choice := look(config, environment)) is not None), None
     )
-    return found if found is not None else built_in(config, environment)
+    return found if found is not None else built_in(config, environment, roles)
 
 
 def by_key(config: Config, environment: Mapping[str, str]) -> Choice | None:
@@ -67,13 +71,17 @@ def by_local_server(config: Config, environment: Mapping[str, str]) -> Choice | 
     return Choice(name="openai", use="openai", settings=settings, reason=reason)
 
 
-def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
-    """Return the built-in repair. Its reason names a program that could be used instead, unless the
-    person refused it.
+def built_in(config: Config, environment: Mapping[str, str], roles: Collection[str] = ()) -> Choice:
+    """Return the built-in agent for *roles*, the repair if none plays them. Its reason names a
+    program that could be used instead, unless the person refused it.
     """
     from .consent import undecided_program
 
-    if not is_kind(BUILT_IN):
+    if _plays_form(roles):
+        use = BUILT_IN_FORM
+    elif is_kind(BUILT_IN):
+        use = BUILT_IN
+    else:
         raise EnvironmentLacks(
             "no agent is configured, and the built-in repair is not installed",
             remedy="set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name one with --agent (`uncaged-workflow agents` lists them)",
@@ -84,12 +92,15 @@ def built_in(config: Config, environment: Mapping[str, str]) -> Choice:
         if found
         else ""
     )
-    return Choice(
-        name=BUILT_IN,
-        use=BUILT_IN,
-        settings=NOTHING,
-        reason=f"no agent is configured, so the built-in repair answers{hint}",
-    )
+    reason = f"no agent is configured, so the built-in {use} answers{hint}"
+    return Choice(name=use, use=use, settings=NOTHING, reason=reason)
+
+
+def _plays_form(roles: Collection[str]) -> bool:
+    if not roles or not is_kind(BUILT_IN_FORM):
+        return False
+    plays = kind_of(BUILT_IN_FORM).plays
+    return plays is not None and all(role in plays for role in roles)
 
 
 ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (
@@ -97,4 +108,4 @@ ORDER: tuple[Callable[[Config, Mapping[str, str]], Choice | None], ...] = (
     by_program,
     by_local_server,
 )
-"""Where an agent is looked for if none is chosen; the built-in repair comes last."""
+"""Where an agent is looked for if none is chosen; the built-in one comes last."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from uncaged_engine.door.agents import Agent, AgentKind
-from uncaged_engine.services import registry as plugins
+from uncaged_engine.services import entry_points as plugins
 
 __all__ = ["Factory", "factory_of", "is_kind", "kind_of", "kinds", "own_kinds"]
 

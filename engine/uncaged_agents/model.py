@@ -23,6 +23,7 @@ from uncaged_models.retries import ConversationCancelled
 
 from .tools.commands import Commands
 from .tools.toolbox import Toolbox
+from .tools.traced import TracedTools
 from .tools.working_directory import WorkingDirectory
 
 WORKING = """\
@@ -77,7 +78,7 @@ class ModelAgent(AgentKind):
 
     def answer(self, request: AgentRequest) -> AgentAnswer:
         settings = models.read_settings(self.wire, self._settings, request.environment)
-        tools = toolbox(request)
+        tools = TracedTools(toolbox(request), request.trace)
         conversation, name = conversation_of(request, tools)
         limits = LoopLimits(seconds=min(request.timeout_s, self._timeout_s), turns=self._max_turns)
         with open_client(settings, request.environment) as (client, connection):
@@ -110,7 +111,9 @@ def toolbox(request: AgentRequest) -> Tools:
     """Return the tools that the role may use: its flows, the extractor, and in a workspace those
     for files.
     """
-    sets: list[Tools] = [found for found in (request.flows, request.extract) if found is not None]
+    sets: list[Tools] = [
+        found for found in (*request.effects, request.flows, request.extract) if found is not None
+    ]
     if request.worktree is not None:
         commands = Commands(
             workdir=WorkingDirectory.around(request.worktree),
@@ -157,7 +160,7 @@ def with_extractor_usage(request: AgentRequest) -> Progress:
 
 def counted(request: AgentRequest, usage: Mapping[str, object]) -> Mapping[str, object]:
     """Return a model's usage with that of its tools."""
-    for tools in (request.extract, request.flows):
+    for tools in (*request.effects, request.extract, request.flows):
         usage = usage if tools is None else tools.counted(usage)
     return usage
 

@@ -26,7 +26,7 @@ from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.services.processes import kill_leftovers, ledger_of
 
 from .turns.binding import binding_of
-from .turns.request import RoleBody, RoleCall, is_part, role_call, workspace_level
+from .turns.request import RoleBody, RoleCall, is_part, rights_of, role_call, workspace_level
 from .turns.turn import RoleTurn
 from .workspace import Workspace, last_snapshot
 
@@ -39,6 +39,8 @@ class RoleHandler(Handler):
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del body
+        if rights_of(bundle).effects:
+            return "ask"  # what the agent did with them is not undone
         return "repeat" if workspace_level(bundle) == "none" else "restore"
 
     def read_answer(self, wait: Mapping[str, object], value: object) -> object:

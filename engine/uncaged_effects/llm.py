@@ -101,11 +101,9 @@ def consult(options: LlmBody, chosen: ChosenModel, context: EffectContext) -> Ou
     def redacted(fields: Mapping[str, object]) -> dict[str, object]:
         return cast("dict[str, object]", secrets.redact(dict(fields), chosen.known))
 
-    prompt = (
-        f"{prompt_of(options)}\n\n{data_schema.rule}"
-        if data_schema is not None
-        else prompt_of(options)
-    )
+    prompt = prompt_of(options)
+    if data_schema is not None:
+        prompt = f"{prompt}\n\n{data_schema.rule}"
     with open_client(settings, context.environment) as (client, connection):
         loop = ToolLoop(
             client,

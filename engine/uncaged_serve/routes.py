@@ -14,7 +14,7 @@ from typing import cast
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
-from uncaged_engine.services import registry
+from uncaged_engine.services import entry_points
 from uncaged_engine.services.listening import App, Receive, Scope, Send
 
 Factory = Callable[[Engine], App]
@@ -32,7 +32,7 @@ class ServedRoute:
 def load_routes(engine: Engine) -> tuple[list[ServedRoute], list[str]]:
     """Return the registered routes, and a message for each that cannot be served."""
     routes, problems = [], []
-    for name in registry.names(group=registry.ROUTES):
+    for name in entry_points.names(group=entry_points.ROUTES):
         try:
             routes.append(_load(name, engine))
         # code of another distribution, which may not keep the others from being served
@@ -45,7 +45,7 @@ def load_routes(engine: Engine) -> tuple[list[ServedRoute], list[str]]:
 def _load(name: str, engine: Engine) -> ServedRoute:
     if not NAME.fullmatch(name):
         raise ValueError("its name is not lower-case letters, digits and '-'")
-    factory = registry.find(name, group=registry.ROUTES)
+    factory = entry_points.find(name, group=entry_points.ROUTES)
     if not callable(factory):
         raise TypeError("its entry is not a function that takes the engine")
     app = cast("Factory", factory)(engine)

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -356,7 +356,7 @@ def test_the_next_step_goes_on_with_the_files_of_a_failed_one(make_harness: Make
         ({"name": ["coder"]}, "role.name: must be text, not ['coder']"),
         (
             {"name": "coder", "agent": "x"},
-            "role.agent: unknown key 'agent'; known here: name, prompt, timeout_s",
+            "role.agent: unknown key 'agent'; known here: name, prompt, timeout_s, within",
         ),
         ({"name": "coder", "prompt": 3}, "role.prompt: must be text, not 3"),
         ({"name": "coder", "timeout_s": 0}, "role.timeout_s: must be a positive number, not 0"),
@@ -370,6 +370,37 @@ def test_a_bad_body_is_a_failure(make_harness: MakeHarness, body: object, words:
     """The bundle's author reads it; no agent is asked."""
     error = failure(make_harness(default="exit 9"), body=body)
     assert error == {"kind": "effect", "message": words}
+
+
+@pytest.mark.parametrize(
+    ("within", "browser", "words"),
+    [
+        ({"browser": 3}, {}, "role.within.browser: must be a mapping, not 3"),
+        ({"sleep": {}}, {}, "role: within: effect:sleep is none of its tools"),
+        ({}, None, "role: the policy has no 'browser' beside the tool effect:browser"),
+        ({"browser": {"steps": "x"}}, {}, "role: within: browser.steps: must be a whole number"),
+        ({"browser": {"steps": 501}}, {}, "role: within: browser.steps: "),
+        ({"browser": {"tabs": 1}}, {}, "role: within: browser.tabs: unknown key"),
+        (
+            {"browser": {"hosts": ["evil.test"]}},
+            {"hosts": ["good.test"]},
+            "role: within: browser.hosts: 'evil.test' is not among those of the policy",
+        ),
+    ],
+)
+def test_wrong_limits_of_tools_are_a_failure(
+    make_harness: MakeHarness,
+    within: Mapping[str, object],
+    browser: Mapping[str, object] | None,
+    words: str,
+) -> None:
+    """The bundle's author reads it; no agent is asked, and nothing waits for a person."""
+    more = {} if browser is None else {"browser": browser}
+    policy = {"role": {"tools": ["effect:browser"]}, **more}
+    harness = make_harness(role_bundle(policy=policy), default="exit 9")
+    error = failure(harness, body={"name": "coder", "within": within})
+    assert error["kind"] == "effect"
+    assert error["message"].startswith(words)
 
 
 def test_writing_roles_do_not_run_side_by_side(make_harness: MakeHarness) -> None:
@@ -551,3 +582,11 @@ def test_a_thread_without_its_workspace_says_so(make_harness: MakeHarness) -> No
 def test_the_rule_follows_from_the_workspace(policy: dict[str, Any], rule: str) -> None:
     """Files can be put back; without files, asking again is all there is."""
     assert RoleHandler().rule({"name": "coder"}, role_bundle(policy=policy)) == rule
+
+
+def test_a_role_with_tools_that_act_is_not_repeated_unasked() -> None:
+    """After a crash a person decides about a role whose agent had effects as tools."""
+    handler = RoleHandler()
+    tools = {"role": {"tools": ["effect:browser"]}}
+    assert handler.rule({"name": "planner"}, role_bundle(policy=tools)) == "ask"
+    assert handler.rule({"name": "planner"}, role_bundle(policy={"role": {}})) == "repeat"

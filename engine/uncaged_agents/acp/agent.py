@@ -201,6 +201,7 @@ class AcpAgent(ProcessAgent):
                 {"question": question, "schema": {"type": "string", "enum": list(ANSWERS)}}
             ) from exc
         finally:
+            transcript.keep(request.trace)
             await terminals.close()
 
     async def _handshake(

@@ -59,6 +59,8 @@ class ToolCall:
     title: str = ""
     kind: str = "other"
     paths: tuple[str, ...] = ()
+    arguments: object = None
+    failed: bool = False
 
     def updated(self, fields: Mapping[str, object]) -> ToolCall:
         """Return the call with the fields of an update."""
@@ -66,6 +68,8 @@ class ToolCall:
         return ToolCall(
             title=title if isinstance(title, str) and title else self.title,
             kind=kind if isinstance(kind, str) and kind else self.kind,
+            arguments=fields.get("rawInput", self.arguments),
+            failed=fields.get("status", "failed" if self.failed else "") == "failed",
             paths=tuple(dict.fromkeys((*self.paths, *paths_of(fields)))),
         )
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from uncaged_engine.door.traces import AgentTrace
+
 from ..tools.working_directory import WorkingDirectory
 from ..usage import is_plausible
 from .paths import display_path
@@ -86,6 +88,12 @@ class Transcript:
         }
         self._shown.update({name: one_line(text) for name, text in names.items() if text})
         return call
+
+    def keep(self, trace: AgentTrace) -> None:
+        """Add the tool calls to the trace of the step."""
+        for call in self._calls.values():
+            arguments = call.arguments or {"kind": call.kind, "paths": list(call.paths)}
+            trace.add(call.title or call.kind, arguments, failed=call.failed)
 
     def answer(self) -> str:
         """Return the agent's text from the last segment with a fenced block on; earlier remarks are

@@ -100,7 +100,14 @@ class ProgramAgent(ProcessAgent):
 
     def _run(self, request: AgentRequest, prompt: str, session: str | None) -> AgentAnswer:
         environment, timeout_s = self.environment(request), self.timeout_s(request)
-        reader = OutputReader(self._row, request.progress)
+
+        def progress(fields: Mapping[str, object]) -> None:
+            if "tool" in fields:
+                more = {"file": fields["file"]} if "file" in fields else {}
+                request.trace.add(str(fields["tool"]), more)
+            request.progress(fields)
+
+        reader = OutputReader(self._row, progress)
         try:
             finished = run_program(
                 self._argv(request, prompt, session, environment),

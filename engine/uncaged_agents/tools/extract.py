@@ -12,8 +12,8 @@ from typing import Any
 from uncaged_bundles.shapes import ShapeError
 from uncaged_bundles.validation.schemas import check_schema
 from uncaged_engine.door.effects import EffectContext
+from uncaged_engine.services.canonical import depth
 from uncaged_engine.services.costs import Spent, priced
-from uncaged_engine.services.journal import depth
 from uncaged_models.client import ToolDescription
 from uncaged_models.conversation import ToolResult, ToolUse, clean
 from uncaged_models.extractor import MAX_TEXT_CHARACTERS, extract_data

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import RefusedError, StorageError, UncagedError, UsageError
-from uncaged_bundles.rights import ALL_FLOWS
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.limits import FlowLimits
+from uncaged_bundles.rights import ALL_FLOWS, Rights
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.door.children import DEEPEST, depth_of
 from uncaged_engine.door.effects import Cancel, EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure
 from uncaged_engine.services import children
 from uncaged_engine.services.costs import Spent, priced
+from uncaged_engine.services.registry import KNOWN
 from uncaged_models.client import ToolDescription
 from uncaged_models.conversation import ToolResult, ToolUse, clean
 from uncaged_models.prompts.history import cut
@@ -39,17 +43,34 @@ MOST_TOOLS = 100
 
 
 def flow_tools(context: EffectContext, names: Sequence[str]) -> FlowTools:
-    """Return the flows of these names as tools; for `ALL_FLOWS` all but the context's own and those
-    that a person marked.
+    """Return the flows of these names as tools; for `ALL_FLOWS` all but the context's own, those
+    that a person marked, and those that may start a marked one.
     """
     engine = children.Engine(context.store)
     if ALL_FLOWS in names:
         flows = engine.registry.read().flows.values()
+        marked = frozenset(flow.name for flow in flows if flow.confirm)
         names = [
-            flow.name for flow in flows if not flow.confirm and flow.hash != context.bundle.hash
+            flow.name
+            for flow in flows
+            if flow.name not in marked and flow.hash != context.bundle.hash
         ]
-    found = tools(engine, reserved=(*TOOLS, EXTRACT), flows=names)
-    return FlowTools(engine, context, found[:MOST_TOOLS])
+        found = [
+            tool
+            for tool in tools(engine, reserved=(*TOOLS, EXTRACT), flows=names)
+            if not may_start(context.store, tool.hash, marked)
+        ]
+        return FlowTools(engine, context, found[:MOST_TOOLS])
+    return FlowTools(engine, context, tools(engine, reserved=(*TOOLS, EXTRACT), flows=names))
+
+
+def may_start(store: Store, bundle: BundleHash, flows: Collection[str]) -> bool:
+    """Tell whether a bundle's policy lets it, or its agents, start one of these flows."""
+    limits = store.load_bundle(bundle, KNOWN).descriptor.policy.limits
+    if not set(Rights.of(limits.get("role", {})).flows).isdisjoint(flows):
+        return True
+    names = FlowLimits.of(limits["flow"]).names if "flow" in limits else ()
+    return bool(flows) and (names is None or not set(names).isdisjoint(flows))
 
 
 class FlowTools:

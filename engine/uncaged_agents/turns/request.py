@@ -7,18 +7,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
+from uncaged_bundles import shapes
 from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.limits import RoleLimits
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.door.agents import AgentRequest
+from uncaged_engine.door.agents import AgentRequest, EffectTools
 from uncaged_engine.door.bodies import Seconds
 from uncaged_engine.door.effects import EffectContext
+from uncaged_engine.door.traces import AgentTrace
 from uncaged_engine.services import secrets
 from uncaged_engine.services.journal import InfoLog
 from uncaged_engine.services.processes import MARK
+from uncaged_engine.services.registry import handler_for
 from uncaged_engine.services.settings import NOTHING
 from uncaged_models.prompts.prompt import build_prompt
 
@@ -30,13 +33,23 @@ if TYPE_CHECKING:
     from ..tools.flows import FlowTools
 
 
+def _limits_by_kind(value: object, path: shapes.Path) -> dict[str, Mapping[str, object]]:
+    return {
+        kind: shapes.mapping(limits, (*path, kind))
+        for kind, limits in shapes.mapping(value, path).items()
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleBody:
-    """Body of a ``role`` effect. prompt: text for this step."""
+    """Body of a ``role`` effect. prompt: text for this step. within: for effect kinds among its
+    tools, limits inside those of the policy.
+    """
 
     name: str
     prompt: str | None = None
     timeout_s: Seconds = None
+    within: Annotated[Mapping[str, Mapping[str, object]] | None, _limits_by_kind] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +61,7 @@ class RoleCall:
     role: RoleSpec
     extra: str | None
     timeout_s: float
+    effects: tuple[EffectTools, ...]
     task: str
     params: Mapping[str, object]
     steps: Sequence[Mapping[str, object]]
@@ -76,6 +90,7 @@ def role_call(asked: RoleBody, context: EffectContext) -> RoleCall:
         role=roles[asked.name],
         extra=asked.prompt,
         timeout_s=shortest,
+        effects=effects_of(asked.within or {}, context),
         task=str(parameters.get("prompt", "")),
         params=cast("Mapping[str, object]", parameters.get("params", NOTHING)),
         steps=context.steps(),
@@ -90,6 +105,7 @@ def agent_request(
     scratch: Path,
     context: EffectContext,
     progress: Callable[[Mapping[str, object]], None],
+    trace: AgentTrace,
 ) -> AgentRequest:
     """Return the request to the agent of a binding."""
     role, rights, steps = call.role, rights_of(context.bundle), call.steps
@@ -127,6 +143,8 @@ def agent_request(
         writable=workspace_level(context.bundle) == "write",
         rights=rights,
         flows=flows_of(context, rights.flows) if rights.flows else None,
+        effects=call.effects,
+        trace=trace,
         extract=extract_of(context) if context.config.extractor is not None else None,
         reads=tuple(workspace.repository / name for name in workspace.links)
         if workspace is not None
@@ -160,6 +178,33 @@ def flows_of(context: EffectContext, names: Sequence[str]) -> FlowTools:
     from ..tools.flows import flow_tools  # few roles have flows as tools
 
     return flow_tools(context, names)
+
+
+def effects_of(
+    within: Mapping[str, Mapping[str, object]], context: EffectContext
+) -> tuple[EffectTools, ...]:
+    """Return the operations of effect kinds that are tools of the role.
+
+    Raises:
+        ValueError: the policy has no limits for a kind, it has no tools, or its limits in *within*
+            are wrong.
+    """
+    kinds = rights_of(context.bundle).effects
+    for kind in within:
+        if kind not in kinds:
+            raise ValueError(f"within: effect:{kind} is none of its tools")
+    found: list[EffectTools] = []
+    for kind in kinds:
+        if kind not in context.bundle.descriptor.policy.limits:
+            raise ValueError(f"the policy has no {kind!r} beside the tool effect:{kind}")
+        try:
+            tools = handler_for(kind).tools(within.get(kind, {}), context)
+        except shapes.ShapeError as exc:
+            raise ValueError(f"within: {exc}") from exc
+        if tools is None:
+            raise ValueError(f"the effect {kind!r} has no operations that are tools")
+        found.append(tools)
+    return tuple(found)
 
 
 def extract_of(context: EffectContext) -> ExtractTool:

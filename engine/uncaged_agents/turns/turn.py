@@ -4,9 +4,10 @@ outcome. No outcome and no record holds a secret of the agent.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +15,8 @@ from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
 from uncaged_engine.door.agents import AgentFailed, AgentWaits
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+from uncaged_engine.door.traces import AgentTrace
+from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.services.processes import full_disk, named_in
 from uncaged_models.prompts.extract import checker
 
@@ -37,6 +40,7 @@ class RoleTurn:
     scratch: Path
     context: EffectContext
     latest: str | None
+    trace: AgentTrace = field(default_factory=AgentTrace)
 
     def outcome(self) -> Outcome:
         """Ask the agent and return the outcome."""
@@ -60,7 +64,18 @@ class RoleTurn:
         # a whole answer that came first is kept, and paid for once
         if self.context.cancel.requested and not isinstance(outcome, Answer):
             return Void(word="killed", message=f"killed while {name} answered for {role!r}")
-        return outcome
+        return self._with_trace(outcome)
+
+    def _with_trace(self, outcome: Answer | Failure) -> Answer | Failure:
+        """Return the outcome with the hash of the blob that holds the tool calls."""
+        if self.trace.is_empty:
+            return outcome
+        document = self.binding.redacted(self.trace.document())
+        data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        name = {"trace": BlobDirectory(self.context.store.blobs).put(data)}
+        if isinstance(outcome, Failure):
+            return Failure(error={**outcome.error, **name})
+        return Answer(fields={**outcome.fields, **name})
 
     def _reply(self) -> RoleReply:
         """Ask the agent, then if need be the extractor for the data in its last answer."""
@@ -73,6 +88,7 @@ class RoleTurn:
             scratch=self.scratch,
             context=context,
             progress=self._report,
+            trace=self.trace,
         )
         self._report({})
         slots = slots_directory(os.environ)
@@ -81,7 +97,12 @@ class RoleTurn:
                 request.flows.lent = slot.released
             claims = Claims(workspace=self.workspace, request=request, latest=self.latest)
             check = checker(call.role.schema, claims.problem)
-            reply = ask_until_usable(agent, request, check, self._record, self._restore)
+            try:
+                reply = ask_until_usable(agent, request, check, self._record, self._restore)
+            finally:
+                for tools in request.effects:
+                    for name, value in tools.noted().items():
+                        self.trace.note(name, value)
         if reply.meta is None and not context.cancel.requested:
             return self._extracted(reply, claims)
         return reply

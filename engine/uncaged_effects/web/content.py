@@ -9,7 +9,7 @@ import re
 from email.message import Message
 from typing import Any
 
-from uncaged_engine.services.journal import MAX_DEPTH, depth, encode
+from uncaged_engine.services.canonical import MAX_DEPTH, depth, encode
 
 from .credentials import Credentials
 from .exchange import HttpResponse
