@@ -6,6 +6,7 @@ from pathlib import Path
 
 _DIRECTORY = Path(__file__).parent / "packs"
 
+BROWSER = _DIRECTORY / "browser.yaml"
 FILES = _DIRECTORY / "files.yaml"
 GIT = _DIRECTORY / "git.yaml"
 NOTES = _DIRECTORY / "notes.yaml"

@@ -4,6 +4,8 @@ The model is shown the flows that are nearest to the sentence and answers by JSO
 cannot assign is looked up in all packs once more, and a question is put to the person.
 """
 
+import re
+
 DESCRIPTOR = {
     "contract": 1,
     "name": "interpret",
@@ -42,8 +44,11 @@ DESCRIPTOR = {
 }
 
 FLOWS = 12
+OWN = ["calls", "interpret", "reason"]
 QUESTIONS = 3
 CALLS = 20
+WHICH_PACK = "Which pack is meant?"
+ANY_PACK = "any of them"
 CONTEXT = ("exchanges", "entities", "activity", "instructions", "attachments")
 RULES = """\
 Translate the request into calls of the flows listed below: in order, one call for each thing that it asks for.
@@ -62,21 +67,20 @@ def drive_interpret(input):
         return failed("there is no sentence")
     packs = list(params.get("packs") or [])
     context = {key: params[key] for key in CONTEXT if params.get(key)}
-    flows = yield from find(sentence, packs, [])
-    if not flows and packs and not params.get("exclusive"):
-        packs = []
-        flows = yield from find(sentence, packs, [])
     calls, unknown, clarified = [], [], list(params.get("clarified") or [])
+    attended = params.get("attended", True)
+    try:
+        flows = yield from find_in_pack(sentence, packs, clarified, attended)
+    except Unclear as exc:
+        return failed(str(exc), {"question": exc.question, "choices": exc.choices})
     if flows:
         try:
-            calls, unknown = yield from translate(
-                sentence, context, flows, clarified, params.get("attended", True)
-            )
+            calls, unknown = yield from translate(sentence, context, flows, clarified, attended)
         except Unclear as exc:
             return failed(str(exc), {"question": exc.question, "choices": exc.choices})
     else:
         unknown = [sentence]
-    if unknown and not params.get("exclusive"):
+    if unknown and (flows or packs) and not params.get("exclusive"):
         seen = [flow["flow"] for flow in flows]
         wider = yield from find(" ".join(unknown), [], seen)
         if wider:
@@ -86,11 +90,11 @@ def drive_interpret(input):
                     {**context, "request": sentence},
                     wider,
                     clarified,
-                    params.get("attended", True),
+                    attended,
                 )
             except Unclear as exc:
                 return failed(str(exc), {"question": exc.question, "choices": exc.choices})
-            calls = in_order(calls + more, sentence)
+            calls = in_order(calls, more, sentence)
     data = {
         "calls": [{"flow": call["flow"], "params": call["params"]} for call in calls],
         "unknown": unknown,
@@ -114,28 +118,49 @@ class Unclear(Exception):
 
 
 def find(sentence, packs, without):
-    body = {"sentence": sentence, "packs": packs, "without": without, "limit": FLOWS}
+    body = {"sentence": sentence, "packs": packs, "without": OWN + without, "limit": FLOWS}
     found = yield {"catalog": body}
     return found["flows"]
+
+
+def find_in_pack(sentence, packs, clarified, attended):
+    """Return the flows that are nearest to a sentence: those of the pack that the person chose, if
+    several are equally near and the settings say to ask.
+    """
+    answer = next((each["answer"] for each in clarified if each["question"] == WHICH_PACK), None)
+    if answer not in (None, ANY_PACK):
+        return (yield from find(sentence, [answer], []))
+    body = {"sentence": sentence, "packs": packs, "without": OWN, "limit": FLOWS}
+    found = yield {"catalog": body}
+    if answer is None and found.get("ask"):
+        choices = [*found["ambiguous"], ANY_PACK]
+        reply = yield from asked(WHICH_PACK, choices, clarified, attended)
+        if reply != ANY_PACK:
+            return (yield from find(sentence, [reply], []))
+    return found["flows"]
+
+
+def asked(question, choices, clarified, attended):
+    """Return the person's answer to a question, and add it to the clarified ones."""
+    if not attended:
+        raise Unclear(question, choices)
+    reply = yield {"ask": {"question": question, **({"choices": choices} if choices else {})}}
+    clarified.append({"question": question, "answer": reply})
+    return reply
 
 
 def translate(sentence, context, flows, clarified, attended):
     """Return the calls for a text, and the parts of it that no flow of the list answers."""
     while True:
-        asked = {"request": sentence, "context": context, "flows": flows}
+        shown = {"request": sentence, "context": context, "flows": flows}
         if clarified:
-            asked["clarified"] = clarified
-        answer = yield {"llm": {"prompt": RULES, "input": asked, "schema": schema_of(flows)}}
+            shown["clarified"] = clarified
+        answer = yield {"llm": {"prompt": RULES, "input": shown, "schema": schema_of(flows)}}
         question = answer.get("question") or {}
         if answer["calls"] or not question.get("text") or len(clarified) >= QUESTIONS:
             return answer["calls"], [part for part in answer["unknown"] if part.strip()]
         choices = [choice for choice in question.get("choices") or [] if choice]
-        if not attended:
-            raise Unclear(question["text"], choices)
-        reply = yield {
-            "ask": {"question": question["text"], **({"choices": choices} if choices else {})}
-        }
-        clarified.append({"question": question["text"], "answer": reply})
+        yield from asked(question["text"], choices, clarified, attended)
 
 
 def schema_of(flows):
@@ -186,8 +211,13 @@ def loosened(schema):
     }
 
 
-def in_order(calls, sentence):
-    """Order calls by the place of their words in the sentence; those without words go last."""
+def in_order(calls, more, sentence):
+    """Join two lists of calls in the order of their words in the sentence; without words goes last.
+
+    If a call refers to results, the lists keep their order, and those of *more* are renumbered.
+    """
+    if "${result-" in repr([call["params"] for call in calls + more]):
+        return calls + [{**call, "params": shifted(call["params"], len(calls))} for call in more]
     text = sentence.casefold()
 
     def place(call):
@@ -195,7 +225,20 @@ def in_order(calls, sentence):
         found = text.find(words) if words else -1
         return found if found >= 0 else len(text)
 
-    return sorted(calls, key=place)
+    return sorted(calls + more, key=place)
+
+
+def shifted(value, by):
+    """Return a value whose references to results have numbers that are higher by *by*."""
+    if isinstance(value, str):
+        return re.sub(
+            r"\$\{result-([0-9]+)", lambda match: "${result-" + str(int(match[1]) + by), value
+        )
+    if isinstance(value, list):
+        return [shifted(item, by) for item in value]
+    if isinstance(value, dict):
+        return {key: shifted(item, by) for key, item in value.items()}
+    return value
 
 
 def failed(message, data=None):
