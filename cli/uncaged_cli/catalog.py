@@ -20,9 +20,16 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Sentences": {
         "do": "Understand a sentence, run its flow and follow the thread.",
+        "shell": "Talk to a conversation at a prompt, or run the lines of a pipe.",
+        "action": "Run a flow as a request of the conversation, without a sentence.",
         "explain": "Show how a sentence would be read, and start nothing.",
         "pack": "Register, list, show, enable and disable packs of flows.",
-        "conversation": "Make, list, show, rename, switch or delete conversations.",
+        "conversation": "Make, list, show, rename, switch or delete conversations, and cancel their requests.",
+        "memory": "List or search what the conversation's results named.",
+        "token": "Print the tokens and the cost of the conversation's requests.",
+        "feedback": "Keep an opinion of a request, and forget what misread it.",
+        "random": "Print an example sentence of an enabled flow.",
+        "patterns": "Suggest sentence patterns for a flow.",
         "constructions": "Show and change what was learned from a model's translations.",
     },
     "Flows": {
@@ -39,14 +46,20 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "history": "List the versions of a flow.",
         "diff": "Compare two versions: policy, roles, schemas, graph, source.",
         "rollback": "Return a flow to a former version.",
+        "proposals": "List proposed versions of flows.",
+        "proposal": "Show, accept or reject a proposed version of a flow.",
         "enable": "Enable a disabled flow.",
         "disable": "Disable a flow: it starts no new threads.",
         "remove": "Remove a flow from the registry; its bundles and threads stay.",
         "grammar": "Check the grammars of sentences.",
+        "browser": "Start and stop browser sessions, and use their tabs.",
+        "record": "Record a task in a browser as a flow, or import a recording.",
+        "capture": "Make a flow of what the agent of a thread did.",
     },
     "Threads": {
         "run": "Start a thread of a flow and follow it.",
         "threads": "List threads, newest first.",
+        "notify": "List the threads that wait, or stopped while they were not followed.",
         "ps": "List the running threads and their current steps.",
         "thread": "Show, follow, merge or remove a thread.",
         "pause": "Pause threads before their next effect.",
@@ -69,16 +82,24 @@ VERBS: Mapping[str, str] = {
 }
 
 NEEDS: Mapping[str, str] = {
+    "action": "uncaged_dispatcher",
     "constructions": "uncaged_dispatcher",
     "do": "uncaged_dispatcher",
+    "feedback": "uncaged_dispatcher",
+    "memory": "uncaged_dispatcher",
+    "patterns": "uncaged_dispatcher",
+    "random": "uncaged_dispatcher",
+    "token": "uncaged_dispatcher",
     "conversation": "uncaged_dispatcher",
     "explain": "uncaged_dispatcher",
     "pack": "uncaged_dispatcher",
     "agents": "uncaged_agents",
+    "capture": "uncaged_capture",
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",
     "grammar": "uncaged_dispatcher",
     "serve": "uncaged_serve",
+    "shell": "uncaged_dispatcher",
 }
 """Verbs that need an optional package, with that package."""
 

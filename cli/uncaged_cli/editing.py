@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from uncaged_bundles.builders.recipes.flows import RecipeFlow
     from uncaged_bundles.builders.recipes.recipe_flow import BuiltFlow
     from uncaged_bundles.validation.validate import Bundle
+    from uncaged_engine.api import Added, Engine
 
 PARAMETER_FIELDS = (
     "type",
@@ -89,11 +90,23 @@ def edited_bundle(bundle: Bundle, name: str, edit: FlowEdit) -> BuiltFlow:
     return build_flow(with_policy(flow, edit), KNOWN)
 
 
+def add_patterns(engine: Engine, name: str, patterns: Iterable[str]) -> Added:
+    """Add patterns to a flow, as a new version.
+
+    Raises:
+        RefusedError, UsageError, BundleError: as `edited_bundle`.
+    """
+    built = edited_bundle(engine.bundle(name), name, FlowEdit(patterns=tuple(patterns)))
+    # a pattern needs no permissions
+    return engine.add(name, built.source, accept=lambda widened: not widened)
+
+
 def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
     """Return the flow with another script, whose arguments are bound to the flow's parameters."""
     from uncaged_bundles.builders.inference.inference import infer_arguments
-    from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow
+    from uncaged_bundles.builders.recipes.flows import ForeignFlow, ScriptFlow, TaskFlow, WebFlow
     from uncaged_bundles.builders.recipes.recipe import script_text
+    from uncaged_bundles.builders.recipes.web_recipe import policy_of
 
     found = read_script(read_flow(file), file, flow.name)
     kept = {"description", "display_name", "source", "patterns", "aliases", "examples", "name"}
@@ -104,13 +117,22 @@ def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:
             return replace(flow, language=found.language, body=found.body, arguments=arguments)
         case (TaskFlow(), TaskFlow()):
             return replace(flow, script=found.script)
+        case (WebFlow(), WebFlow()):
+            return replace(flow, script=found.script, steps=())
+        case (ForeignFlow(kind="web", scope=scope), WebFlow()) if scope is not None:
+            policy = policy_of(scope, {}, (flow.name,))
+            more: dict[str, Any] = {"script": found.script, "scope": scope, "policy": policy}
+            return WebFlow(**shared, parameters=flow.parameters, **more)
         case (ForeignFlow(), TaskFlow()):
             return TaskFlow(
                 **shared, parameters=flow.parameters, script=script_text(found.script, (flow.name,))
             )
         case _:
+            web = isinstance(flow, WebFlow) or getattr(flow, "kind", "") == "web"
             what = (
-                "a task's script (async def execute(api, params))"
+                "a web flow's script (async def execute(browser, params))"
+                if web
+                else "a task's script (async def execute(api, params))"
                 if isinstance(flow, TaskFlow | ForeignFlow)
                 else "a script"
             )
@@ -182,7 +204,7 @@ def with_patterns(flow: RecipeFlow, edit: FlowEdit) -> RecipeFlow:
 
 def with_policy(flow: RecipeFlow, edit: FlowEdit) -> RecipeFlow:
     """Return the flow with another policy, or with permissions added."""
-    from uncaged_bundles.builders.recipes.flows import ScriptFlow, TaskFlow
+    from uncaged_bundles.builders.recipes.flows import ScriptFlow, TaskFlow, WebFlow
 
     policy_from_file = None if edit.policy_file is None else read_file(edit.policy_file)
     match flow:
@@ -202,6 +224,12 @@ def with_policy(flow: RecipeFlow, edit: FlowEdit) -> RecipeFlow:
             return replace(flow, policy=_extended(limits, additions))
         case TaskFlow():
             return replace(flow, policy=_more_for_task(flow, policy_from_file, edit))
+        case WebFlow():
+            if edit.commands or edit.reads or edit.writes or edit.modules or edit.flows:
+                raise UsageError(f"{flow.name} is a web flow; only --allow-host is for it")
+            whole = flow.policy if policy_from_file is None else policy_from_file
+            inner = _mapping(whole.get("browser", whole))
+            return replace(flow, policy=_extended(inner, {"hosts": edit.hosts}))
         case _:
             if (
                 policy_from_file is not None

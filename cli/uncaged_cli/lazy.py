@@ -24,8 +24,14 @@ def external_verbs() -> Mapping[str, EntryPoint]:
     }
 
 
-def _is_verb(name: str) -> bool:
+def is_verb(name: str) -> bool:
+    """Return whether there is a verb of this name, whose package is installed."""
     return is_installed(name) if name in VERBS else name in external_verbs()
+
+
+def all_verbs() -> list[str]:
+    """Return the names of all verbs whose packages are installed."""
+    return [*filter(is_installed, VERBS), *external_verbs()]
 
 
 def _command_of(name: str) -> click.Command | None:
@@ -49,7 +55,7 @@ class LazyGroup(click.Group):
     """The group of all verbs in the catalogue."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the signature is click's
-        return [*filter(is_installed, VERBS), *external_verbs()]
+        return all_verbs()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the signature is click's
         if cmd_name not in VERBS:
@@ -62,7 +68,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if not args[0].startswith("-") and not ctx.resilient_parsing and not _is_verb(args[0]):
+        if not args[0].startswith("-") and not ctx.resilient_parsing and not is_verb(args[0]):
             raise click.UsageError(
                 f"no verb {args[0]!r}{nearest(args[0], self.list_commands(ctx))}", ctx
             )

@@ -69,6 +69,7 @@ def machine_checks(engine: Engine) -> Iterator[Check]:
     yield check_git()
     yield from check_store(engine)
     yield from check_sandboxes(engine)
+    yield from check_browsers()
     yield from check_config_and_agents(engine)
 
 
@@ -214,6 +215,22 @@ def _check_scripts(prefer: str) -> Iterator[Check]:
         yield Check(
             name="scripts", level="note", text=clean_line(problem.reason), remedy=problem.remedy
         )
+
+
+def check_browsers() -> Iterator[Check]:
+    """Yield a note about the browsers of the machine, which web flows need."""
+    if not is_installed("browser"):
+        return
+    from uncaged_browser.browsers.installed import INSTALL, installed_browsers
+
+    found = installed_browsers(os.environ)
+    names = ", ".join(
+        f"{one.product} {one.path}" + ("" if one.usable else " (not usable)") for one in found
+    )
+    if any(one.usable for one in found):
+        yield Check(name="browser", level="ok", text=names)
+    else:
+        yield Check(name="browser", level="note", text=names or "none is installed", remedy=INSTALL)
 
 
 def check_config_and_agents(engine: Engine) -> Iterator[Check]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import click
+from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
@@ -34,11 +35,13 @@ MACHINE_ERRORS = frozenset(
     )
 )
 """Errors of the machine that the user can fix, such as a full disk or missing permissions."""
+MESSAGE_COLUMNS = 2_000
 CLICK_TERMS = {
     "a valid float range": "a number",
     "a valid integer range": "a whole number",
     "x>=": "from ",
     "0<=x<=": "0 to ",
+    ". Did you mean": "; did you mean",
 }
 """Replacements for terms in the messages of click."""
 
@@ -64,8 +67,20 @@ def main(launching: Launching | None = None) -> NoReturn:
 
 def run(argv: Sequence[str], launching: Launching | None = None) -> int:
     """Execute *argv* and return the exit code."""
+    return guarded(
+        lambda: group.main(list(argv), prog_name=PROGRAM, standalone_mode=False, obj=launching),
+        argv,
+    )
+
+
+def guarded(action: Callable[[], object], argv: Sequence[str]) -> int:
+    """Call *action* and return the exit code; an error is printed.
+
+    Args:
+        argv: the words that a crash report has.
+    """
     try:
-        code = group.main(list(argv), prog_name=PROGRAM, standalone_mode=False, obj=launching)
+        code = action()
     except UncagedError as problem:
         return _fail(str(problem), problem.exit_code)
     except click.exceptions.NoArgsIsHelpError as problem:
@@ -120,7 +135,7 @@ def _fail(message: str, code: int) -> int:
 
 def _sentence(problem: click.ClickException) -> str:
     """Return a message of click in our format, with the help of the verb as next step."""
-    message = " ".join(problem.format_message().split()).rstrip(".")
+    message = shorten(" ".join(problem.format_message().split()).rstrip("."), MESSAGE_COLUMNS)
     for theirs, ours in CLICK_TERMS.items():
         message = message.replace(theirs, ours)
     message = message[:1].lower() + message[1:]

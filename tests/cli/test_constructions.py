@@ -19,7 +19,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 RECIPE = {
     "version": 1,
     "actionName": "greet",
-    "description": "Greets somebody.",
+    "description": "Greets a person.",
     "parameters": [{"name": "who", "type": "string", "required": True, "description": "Whom."}],
     "script": {"language": "bash", "body": 'echo "hello $PARAM_WHO"'},
     "grammarPatterns": [{"pattern": "greet $(who:wildcard)"}],
@@ -74,3 +74,32 @@ def test_silent_constructions_are_pruned(command: Command, learned: str) -> None
     missing = command("constructions", "delete", learned)
     assert missing.returncode == 5
     assert "'uncaged-workflow constructions list' shows all" in missing.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("learned")
+def test_suggested_patterns_are_written_as_a_new_version(
+    command: Command, environment: dict[str, str]
+) -> None:
+    """`patterns suggest` proposes what was learned and the patterns do not read; --write adds it,
+    and deletes the construction.
+    """
+    store = Path(environment["UNCAGED_WORKFLOW_HOME"])
+    done = command("patterns", "suggest", "greet", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["hash"] is None
+    assert [(one["pattern"], one["origin"], one["refused"]) for one in found["patterns"]] == [
+        ("say hi to $(who:wildcard)", "construction", None)
+    ]
+    written = command("patterns", "suggest", "greet", "--write")
+    assert written.returncode == 0, written.stderr
+    assert "greet@" in written.stdout
+    assert "rollback greet" in written.stderr
+    assert printed(command, "list") == {"constructions": []}
+    explained = json.loads(command("explain", "say hi to Eve", "--json").stdout)
+    assert explained["calls"]["by"] == "grammar"
+    assert json.loads(command("patterns", "suggest", "greet", "--json").stdout)["patterns"] == []
+    assert command("patterns", "suggest", "absent").returncode == 5
+    bundle = command("patterns", "suggest", Engine(Store.open(store)).bundle("greet").hash)
+    assert (bundle.returncode, "by its name" in bundle.stderr) == (2, True)

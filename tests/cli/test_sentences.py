@@ -14,6 +14,7 @@ import pytest
 from testbed.bundles import source
 from testbed.documents import check_document
 from testbed.sentences import flow_source, parameters
+from testbed.terminal import on_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,90 @@ def test_exit_codes_are_those_of_run(prepared: Command) -> None:
     done = prepared("do", "paint it")
     assert done.returncode == 8
     assert "uncaged-workflow answer" in done.stderr
+
+
+def test_a_waiting_request_says_how_to_go_on(prepared: Command) -> None:
+    """A detached request whose thread waits is shown by `status`, `list` and `show`; the next
+    request without a terminal is refused with both ways on; answered, both run.
+    """
+    thread = prepared("do", "paint it", "--detach").stdout.strip()
+    refused = prepared("do", "repeat 7")
+    assert refused.returncode == 1
+    assert "waits for an answer: which colour?" in refused.stderr
+    assert f"uncaged-workflow answer {thread} TEXT" in refused.stderr
+    [waiting] = json.loads(prepared("conversation", "status", "--json").stdout)["requests"]
+    assert (waiting["state"], waiting["threadId"]) == ("waiting", thread)
+    assert f"uncaged-workflow conversation cancel {waiting['requestId']}" in refused.stderr
+    for words in (["status"], ["show"]):
+        assert f"answer {thread} TEXT" in prepared("conversation", *words).stderr
+    assert "waits for an answer" in prepared("conversation", "list").stdout
+    assert prepared("answer", thread, "blue").returncode == 0
+    done = prepared("do", "repeat 7")
+    assert done.returncode == 0
+    assert json.loads(prepared("conversation", "status", "--json").stdout)["requests"] == []
+    records = json.loads(prepared("conversation", "show", "--json").stdout)["records"]
+    results = [one["result"]["status"] for one in records if "result" in one]
+    assert results == ["cancelled", "completed", "completed"]
+    assert [one["answer"] for one in records if "answer" in one] == [{"value": "blue"}]
+
+
+def test_a_waiting_request_is_cancelled_by_a_command(prepared: Command) -> None:
+    """The thread is killed, and the conversation goes on; a request that has ended is not found."""
+    thread = prepared("do", "paint it", "--detach").stdout.strip()
+    assert prepared("do", "repeat 7").returncode == 1
+    cancelled = json.loads(prepared("conversation", "cancel", "--json").stdout)
+    assert cancelled["cancelled"] == "cancelled_running"
+    [killed] = json.loads(prepared("threads", "--json").stdout)
+    assert (killed["threadId"], killed["status"]) == (thread, "killed")
+    absent = prepared("conversation", "cancel", cancelled["requestId"])
+    assert absent.returncode == 5
+    assert prepared("do", "repeat 7").returncode == 0
+
+
+def test_a_terminal_answers_the_question_of_a_thread(
+    prepared: Command, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The question is asked where the request was typed, and the thread is followed to its end; one
+    that an earlier request left open is asked first.
+    """
+    assert prepared("do", "paint it", "--detach").returncode == 0
+    code, seen = on_terminal(["do", "paint it"], environment, tmp_path, typed=b"red\nblue\n")
+    assert code == 0, seen
+    records = json.loads(prepared("conversation", "show", "--json").stdout)["records"]
+    assert [one["answer"] for one in records if "answer" in one] == [
+        {"value": "red"},
+        {"value": "blue"},
+    ]
+    results = [one["result"]["status"] for one in records if "result" in one]
+    assert results == ["completed", "completed"]
+
+
+def test_a_name_with_two_meanings_needs_a_terminal(
+    prepared: Command, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Without a terminal the error has the choices and a command that runs one; on a terminal the
+    answer continues the call.
+    """
+    entities = [{"name": f"Blue Tra{end}", "type": "Song"} for end in ("in", "ne")]
+    body = f'    return {{"success": True, "entities": {entities!r}}}\n    yield\n'
+    album = source("album", body, patterns=["show the album"], policy={})
+    (tmp_path / "album.py").write_bytes(album)
+    play = flow_source("play", "play $(song:Song)", schema=parameters("song", song={}))
+    (tmp_path / "play.py").write_bytes(play)
+    for name in ("album", "play"):
+        assert prepared("add", name, f"{name}.py").returncode == 0
+    assert prepared("do", "show the album").returncode == 0
+    refused = prepared("do", "play blue tran")
+    assert refused.returncode == 1
+    assert "(1: Blue Train; 2: Blue Trane) There is no terminal" in refused.stderr
+    assert "`uncaged-workflow action play --param 'song=Blue Train'`" in refused.stderr
+    code, seen = on_terminal(["do", "play blue tran"], environment, tmp_path, typed=b"2\n")
+    assert code == 0
+    assert "{'song': 'Blue Trane'}" in seen
+    misspelt = prepared("do", "plya blue train")
+    assert (misspelt.returncode, misspelt.stdout) == (5, "")
+    assert "do 'play blue train'" in misspelt.stderr
+    assert len(json.loads(prepared("threads", "--json").stdout)) == 2
 
 
 def test_a_marked_flow_runs_after_a_yes(prepared: Command) -> None:
@@ -145,6 +230,53 @@ def test_a_verb_is_run_by_its_name(prepared: Command) -> None:
     assert wrong.returncode == 2
     assert "'list'" in wrong.stderr
     assert prepared("do", "@").returncode == 2
+    assert prepared("do", "--json", "@conversation list -- ").stdout == "[]\n"
+    assert "--param NAME=VALUE" in prepared("do", "@help run").stdout
+    refused = prepared("do", "--yes", "@run repeat --param n=3")
+    assert (refused.returncode, "--yes belongs to sentences" in refused.stderr) == (2, True)
+    hidden = prepared("do", "@show \x1b[2Jrepeat")
+    assert (hidden.returncode, "U+001B" in hidden.stderr) == (2, True)
+
+
+def test_a_pack_by_its_name_shows_its_flows(prepared: Command, tmp_path: Path) -> None:
+    """`@PACK` shows a sentence of each flow; a slip finds the pack, and arguments are refused."""
+    (tmp_path / "games.yaml").write_text("name: games\nflows: [repeat, paint]\n")
+    assert prepared("pack", "add", "games.yaml").returncode == 0
+    assert prepared("disable", "paint").returncode == 0
+    shown = prepared("do", "@games")
+    assert shown.stdout.splitlines()[1:] == ["  repeat: repeat $(n:number) (please)?"]
+    document = json.loads(prepared("do", "@games", "--json").stdout)
+    assert document == json.loads(prepared("pack", "show", "games", "--json").stdout)
+    slip = prepared("do", "@gamse")
+    assert (slip.returncode, "did you mean 'games'" in slip.stderr) == (2, True)
+    assert prepared("do", "@games repeat 7").returncode == 2
+    assert "what can you do" in prepared("do", "@product").stdout
+
+
+def test_an_action_is_a_request_of_the_conversation(prepared: Command) -> None:
+    """A call has the parameters of `run`, is in the log, runs in turn, and asks for consent."""
+    done = prepared("action", "repeat", "--param", "N=3")
+    assert (done.returncode, "{'n': 3}" in done.stdout) == (0, True), done.stderr
+    assert "understood: repeat n=3  (call)" in done.stderr
+    [thread] = json.loads(prepared("threads", "--json").stdout)
+    records = json.loads(prepared("conversation", "show", "--json").stdout)["records"]
+    assert records[0]["request"]["call"] == {"flow": "repeat", "params": {"n": 3}}
+    assert records[-1]["result"]["threadId"] == thread["threadId"]
+    for words, code in (
+        (["repeat", "--param", "n=x"], 2),
+        (["repeat", "--param", "m=1"], 2),
+        (["absent"], 5),
+        (["repeat", "--conversation", "absent"], 5),
+    ):
+        assert prepared("action", *words).returncode == code, words
+    assert prepared("disable", "repeat").returncode == 0
+    assert prepared("do", "--json", "@action repeat --param n=4").returncode == 1
+    assert prepared("enable", "repeat", "--confirm").returncode == 0
+    refused = prepared("action", "repeat", "--param", "n=4")
+    assert (refused.returncode, "--yes" in refused.stderr) == (1, True)
+    assert prepared("action", "repeat", "--param", "n=4", "--yes").returncode == 0
+    detached = json.loads(prepared("action", "repeat", "--yes", "--detach", "--json").stdout)
+    assert detached["reading"]["by"] == "call"
 
 
 def test_a_sentence_can_mean_a_verb(prepared: Command) -> None:

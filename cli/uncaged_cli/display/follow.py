@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.threads.ending import Ending, ending_of
+from uncaged_engine.threads.notifications import mark_seen
 from uncaged_engine.threads.timeline import Record, Timeline
 
 from . import json_output
@@ -35,6 +36,7 @@ def follow(
     as_json: bool,
     verbose: bool = False,
     known_records: int = 0,
+    view: FollowView | None = None,
 ) -> int:
     """Show a thread until it stops and return the exit code for its result.
 
@@ -42,28 +44,30 @@ def follow(
         verbose: show the details of each step, and in a pipe also its progress.
         known_records: number of records at the beginning that are read but not shown (the past of a
             resumed thread).
+        view: shows the thread; the default suits standard output.
     """
     timeline = Timeline()
     try:
-        with choose_view(as_json=as_json, verbose=verbose) as view:
-            view.start(engine.thread(thread_id).start)
+        with view or choose_view(as_json=as_json, verbose=verbose) as shown:
+            shown.start(engine.thread(thread_id).start)
             count = 0
             status: Mapping[str, Any] = {}
             for event in engine.follow(thread_id):
                 if event.kind == "progress":
-                    view.progress(event.body)
+                    shown.progress(event.body)
                 elif event.kind == "record" and "format" not in event.body:
                     count += 1
                     row = timeline.add(event.body)
                     if count > known_records:
-                        view.record(FollowedRecord(record=event.body, row=row, open=timeline.open))
+                        shown.record(FollowedRecord(record=event.body, row=row, open=timeline.open))
                     elif count == known_records and timeline.steps:
-                        view.skipped(timeline.steps)
+                        shown.skipped(timeline.steps)
                 elif event.kind == "status":
                     status = event.body
             final = with_final_status(engine.thread(thread_id), status)
             last = ending_of(final, engine.store, Path.cwd())
-            view.end(last, summary_of(final))
+            shown.end(last, summary_of(final))
+            mark_seen(engine.store, final.summary.thread_id, final.summary.updated_ms)
             if final.summary.spent.unpriced and has_cost_limit(final.start, final.records):
                 note(UNPRICED)
             return last.exit_code

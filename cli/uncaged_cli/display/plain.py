@@ -92,11 +92,13 @@ class PlainView:
                 write(self._stream, line)
 
     def progress(self, body: Mapping[str, object]) -> None:
-        """Print the progress of a step if it changed: with `verbose`, or for a failed attempt."""
+        """Print the progress of a step if it changed: with `verbose`, for a failed attempt, or for
+        a child that waits for a person.
+        """
         self._progress.add(body)
         work = self._progress.work
         if (
-            (self._verbose or "try" in body)
+            (self._verbose or "try" in body or "waits" in body)
             and self._open is not None
             and work
             and work != self._shown

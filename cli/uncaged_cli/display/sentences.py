@@ -21,15 +21,24 @@ SHOWN_PATTERNS = 3
 def spell_call(call: Document) -> str:
     """Return a call as a flow with its parameters."""
     params = call.get("params") or {}
-    words = (f"{name}={shorten(_text(value), VALUE_COLUMNS)}" for name, value in params.items())
+    words = (
+        f"{name}={shorten(spell_value(value), VALUE_COLUMNS)}" for name, value in params.items()
+    )
     return clean_line(" ".join([str(call["flow"]), *words]))
 
 
+def spell_request(request: Document) -> str:
+    """Return a request's sentence, or its call."""
+    return spell_call(request["call"]) if "call" in request else clean_line(str(request["text"]))
+
+
 def run_command(call: Document) -> str:
-    """Return the command that runs a call."""
+    """Return the command that runs a call in the current conversation."""
     params = call.get("params") or {}
-    words = [f"--param {shlex.quote(f'{name}={_text(value)}')}" for name, value in params.items()]
-    return " ".join([PROGRAM, "run", shlex.quote(str(call["flow"])), *words])
+    words = [
+        f"--param {shlex.quote(f'{name}={spell_value(value)}')}" for name, value in params.items()
+    ]
+    return " ".join([PROGRAM, "action", shlex.quote(str(call["flow"])), *words])
 
 
 def understood(reading: Document) -> Sequence[Piece]:
@@ -68,16 +77,16 @@ def record_lines(record: Document) -> Iterator[Sequence[Piece]]:
     """Yield the lines for one record of a conversation, as they were shown when it was written."""
     number = Styled(f"{record['seq']:>5}  ", "bright_black")
     match record:
-        case {"request": {"text": str(text)}}:
-            yield number, Styled(clean_line(text), "cyan")
-        case {"request": {"call": Mapping() as call}}:
-            yield number, Styled(spell_call(call), "cyan")
+        case {"request": {"text": str()} | {"call": Mapping()} as request}:
+            yield number, Styled(spell_request(request), "cyan")
         case {"reading": {"calls": list()} as reading}:
             yield number, *understood(reading)
+        case {"translation": {"threadId": str(thread)}}:
+            yield number, Styled(f"a model is asked in thread {clean_line(thread)}", "bright_black")
         case {"question": {"question": str(question)}}:
             yield number, clean_line(question)
-        case {"answer": answer}:
-            yield number, f"answered: {clean_line(_text(answer))}"
+        case {"answer": {"value": answer}} | {"answer": answer}:
+            yield number, f"answered: {clean_line(spell_value(answer))}"
         case {"thread": {"threadId": str(thread)}}:
             yield number, Styled(f"thread {clean_line(thread)}", "bright_black")
         case {"cancel": why}:
@@ -88,11 +97,15 @@ def record_lines(record: Document) -> Iterator[Sequence[Piece]]:
             yield number, word, f": {clean_line(str(ended.get('message', '')))}"
             if ended.get("display"):
                 yield (str(ended["display"]),)
+        case {"feedback": {"rating": rating, **more}}:
+            comment = f": {clean_line(str(more['comment']))}" if "comment" in more else ""
+            yield number, f"feedback: {clean_line(str(rating))}{comment}"
         case {"settings": Mapping() as changed}:
-            yield number, f"settings: {clean_line(_text(changed))}"
+            yield number, f"settings: {clean_line(spell_value(changed))}"
         case _:
             pass
 
 
-def _text(value: object) -> str:
+def spell_value(value: object) -> str:
+    """Return a value as a person writes it: text as it is, else JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

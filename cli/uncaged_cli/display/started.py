@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from uncaged_bundles.ids import ThreadId
     from uncaged_engine.api import Engine
 
+    from .plain import FollowView
+
 
 def follow_or_print(
     engine: Engine,
@@ -22,13 +24,19 @@ def follow_or_print(
     verbose: bool,
     known_records: int = 0,
     fields: Mapping[str, object] | None = None,
+    view: FollowView | None = None,
 ) -> int:
     """Follow a thread, or with *detach* print its id; *fields* are added to the JSON document."""
     if not detach:
         from .follow import follow  # 17 ms, which a detached run does not need
 
         return follow(
-            engine, thread_id, as_json=as_json, verbose=verbose, known_records=known_records
+            engine,
+            thread_id,
+            as_json=as_json,
+            verbose=verbose,
+            known_records=known_records,
+            view=view,
         )
     if as_json:
         json_output.document({"threadId": thread_id, **(fields or {})})

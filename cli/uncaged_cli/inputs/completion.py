@@ -47,6 +47,24 @@ def complete_conversations(
     return [CompletionItem(one.name) for one in found if one.name.startswith(incomplete)]
 
 
+def complete_proposals(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the ids of open proposals."""
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.proposals import Proposals
+
+    try:
+        found = Proposals(Store.open()).all()
+    except (UncagedError, OSError):
+        return []
+    return [
+        CompletionItem(one.id)
+        for one in found
+        if one.state == "open" and one.id.startswith(incomplete.upper())
+    ]
+
+
 def complete_versions(
     context: click.Context, parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:

@@ -12,7 +12,13 @@ import click
 from uncaged_bundles.errors import UsageError
 
 from ..display.durations import parse_age
-from .completion import complete_agent_settings, complete_agents, complete_flows, complete_threads
+from .completion import (
+    complete_agent_settings,
+    complete_agents,
+    complete_conversations,
+    complete_flows,
+    complete_threads,
+)
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -42,6 +48,13 @@ new_directory_argument = click.argument("directory", type=click.Path(), callback
 threads_argument = click.argument(
     "threads", metavar="THREAD...", nargs=-1, required=True, shell_complete=complete_threads
 )
+conversation_option = click.option(
+    "--conversation",
+    "conversation",
+    metavar="NAME",
+    shell_complete=complete_conversations,
+    help="The conversation to use instead of the current one.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 verbose_option = click.option(
     "-v",
@@ -55,6 +68,11 @@ detach_option = click.option(
 )
 accept_option = click.option(
     "--accept", is_flag=True, help="Grant what the policy asks for, without asking."
+)
+screenshots_option = click.option(
+    "--screenshots",
+    is_flag=True,
+    help="Keep a picture of the page after each step that acts in a browser; `thread show --html` shows them.",
 )
 max_rounds_option = click.option(
     "--max-rounds",
@@ -140,6 +158,31 @@ WORKSPACE_OPTIONS = (
         "--test-command", metavar="CMD", help="The command that runs the repository's tests."
     ),
 )
+
+
+PARAMETER_OPTIONS = (
+    click.option(
+        "--param",
+        "pairs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A parameter. May be repeated.",
+    ),
+    click.option(
+        "--params",
+        "params_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Read parameters from a JSON or YAML file.",
+    ),
+)
+
+
+def parameter_options(command: Decorated) -> Decorated:
+    """Add the options for a flow's parameters, whose values `parameters.gather` reads."""
+    for option in reversed(PARAMETER_OPTIONS):
+        command = option(command)
+    return command
 
 
 def workspace_options(command: Decorated) -> Decorated:

@@ -83,7 +83,7 @@ def promote_construction(id: str, as_json: bool) -> None:
     """
     from uncaged_bundles.errors import RefusedError
 
-    from ..editing import FlowEdit, edited_bundle
+    from ..editing import add_patterns
 
     engine = open_engine()
     constructions = opened()
@@ -93,19 +93,13 @@ def promote_construction(id: str, as_json: bool) -> None:
         raise RefusedError(
             f"the construction {one.id} is silent: the parameters of {one.flow} are not those that it was learned with"
         )
-    built = edited_bundle(engine.bundle(one.flow), one.flow, FlowEdit(patterns=(one.pattern,)))
-    added = engine.add(one.flow, built.source, accept=refuse_more)
+    added = add_patterns(engine, one.flow, [one.pattern])
     constructions.remove(one.id)
     if as_json:
         json_output.document({"flow": one.flow, "hash": added.hash, "pattern": one.pattern})
         return
     result(f"{one.flow}@{added.hash} has the pattern: {one.pattern}")
     next_step(f"uncaged-workflow rollback {one.flow} returns to the version before")
-
-
-def refuse_more(widened: tuple[str, ...]) -> bool:
-    """Refuse wider permissions: a pattern needs none."""
-    return not widened
 
 
 @command.command("delete", short_help="Delete one construction.")

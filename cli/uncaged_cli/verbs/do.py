@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
+from uncaged_bundles.errors import UsageError
 
-from ..inputs.completion import complete_conversations
-from ..inputs.options import detach_option, json_option, verbose_option
-from ..request_run import run_request, run_verb
-from ..runtime import now_ms, open_engine
+from ..inputs.options import conversation_option, detach_option, json_option, verbose_option
+from ..shell.at_verbs import MARK, run_verb
+from ..shell.line_mode import LineMode, RequestOptions
 
 if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     help="Start nothing; print how each tier reads the sentence.",
 )
 @click.option("--yes", is_flag=True, help="Run what was understood without asking.")
-@click.option(
-    "--conversation",
-    "conversation",
-    metavar="NAME",
-    shell_complete=complete_conversations,
-    help="The conversation to use instead of the current one.",
-)
+@conversation_option
 @click.option("--no-model", is_flag=True, help="Do not ask a model what the sentence means.")
 @click.option("--no-grammar", is_flag=True, help="Do not read the sentence by patterns.")
 @click.option(
@@ -76,38 +70,33 @@ def command(
       uncaged-workflow do "@threads --status failed"
     """
     text = " ".join(words).strip()
-    if text.startswith("@"):
-        return run_verb([*shlex.split(words[0]), *words[1:]])
-    if only_explain:
-        return run_verb(["explain", text, *(["--json"] if as_json else [])])
-    engine = open_engine()
-    from uncaged_dispatcher.conversations.catalog import current_conversation, find_conversation
-    from uncaged_dispatcher.conversations.reader import ConversationReader
-    from uncaged_dispatcher.conversations.requests import ConversationRequest
-    from uncaged_dispatcher.conversations.sessions import ConversationSession, new_request_id
-
-    now = now_ms()
-    request = ConversationRequest(
-        id=new_request_id(now),
-        text=text,
-        directory=str(Path.cwd()),
+    options = RequestOptions(
         agreed=yes,
         model=not no_model,
         grammar=not no_grammar,
         attachments=tuple(str(path.absolute()) for path in attachments),
-    )
-    id = (
-        find_conversation(engine.store, conversation)
-        if conversation is not None
-        else current_conversation(engine.store, now)
-    )
-    session = ConversationSession(engine, id, lambda: ConversationReader(engine), now_ms)
-    return run_request(
-        engine,
-        session,
-        request,
         detach=detach,
         as_json=as_json,
         verbose=verbose,
-        launching=launching,
     )
+    lines = LineMode(options, conversation=conversation)
+    if only_explain:
+        return run_verb(["explain", text], lines)
+    if text.startswith(MARK):
+        refuse_options(click.get_current_context(), text)
+        return lines.run_verb_line(words[0].lstrip(), words[1:])
+    return lines.run_sentence(text, launching)
+
+
+def refuse_options(context: click.Context, sentence: str) -> None:
+    """Refuse options before a verb, except --json: they would have no effect.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for option in context.command.params:
+        source = context.get_parameter_source(str(option.name))
+        if source is ParameterSource.COMMANDLINE and option.name not in ("words", "as_json"):
+            raise UsageError(
+                f"{option.opts[-1]} belongs to sentences; a verb has options of its own: {sentence.split(maxsplit=1)[0]} --help"
+            )

@@ -114,6 +114,8 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
     """Make a new version of FLOW, which was built from a recipe or a script. New permissions must
     be granted.
     """
+    from uncaged_engine.effect_kinds import KNOWN
+
     edit = FlowEdit(**changes)  # type: ignore[arg-type]  # click gives each option the type that FlowEdit declares
     if edit.is_empty:
         raise UsageError(
@@ -121,7 +123,7 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
         )
     engine = open_engine()
     entry = entry_of(engine.registry, flow)
-    built = edited_bundle(engine.store.load_bundle(entry.hash), entry.name, edit)
+    built = edited_bundle(engine.store.load_bundle(entry.hash, KNOWN), entry.name, edit)
     for line in built.notes:
         note("  ", line)
     added = engine.add(entry.name, built.source, accept=asker(f"flow {flow!r}", accept=accept))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from uncaged_dispatcher.readings.explanation import Explanation
     from uncaged_engine.api import Engine
 
-SENT_FLOWS = 8
-"""Flows that are shown among those that a model would get."""
-
 
 @click.command()
 @click.argument("sentence")
@@ -27,16 +25,15 @@ def command(sentence: str, as_json: bool) -> int:
     """Show how SENTENCE would be read: every reading with its score, why the first one wins, and
     what a model would get if no rule reads it. Nothing is started, and no model is asked.
     """
+    if sentence.lstrip().startswith("@"):
+        verb = sentence.strip()[1:]
+        return _print_verb(sentence.strip(), verb, as_json=as_json)
     engine = open_engine()
     from uncaged_dispatcher.readings.explanation import explain
     from uncaged_dispatcher.readings.interpreter import Interpreter
 
-    interpreter = Interpreter(engine)
-    if sentence.lstrip().startswith("@"):
-        verb = sentence.strip()[1:]
-        return _print_verb(sentence.strip(), verb, as_json=as_json)
-    found = explain(interpreter, sentence)
-    interpreter.close()
+    with closing(Interpreter(engine)) as interpreter:
+        found = explain(interpreter, sentence)
     model = _model(engine, found)
     if as_json:
         json_output.document({**found.document(), "model": dict(model)})
@@ -53,7 +50,7 @@ def _print(found: Explanation, model: Mapping[str, object]) -> None:
             " ".join([call.flow, *(f"{name}={value}" for name, value in call.params.items())])
             for call in reading.calls
         )
-        result(Styled(calls or "no call", "cyan"), f"  by {reading.pattern}")
+        result(Styled(calls or "no call", "cyan"), f"  ({reading.by}: {reading.pattern})")
         rank = reading.rank
         result(
             f"    free text: {'yes' if rank.has_free_text else 'no'}, words: {-rank.fewer_parts},"
@@ -73,7 +70,7 @@ def _print(found: Explanation, model: Mapping[str, object]) -> None:
             asked = "a model would get" if model["asked"] else "a model would not be asked"
             result(f"{asked}: {model['why']}")
             if model["asked"]:
-                result(", ".join(map(str, _listed(model["flows"])[:SENT_FLOWS])))
+                result(", ".join(map(str, _listed(model["flows"]))))
         case _:
             pass
 
@@ -92,11 +89,14 @@ def _model(engine: Engine, found: Explanation) -> Mapping[str, object]:
 
     if not isinstance(found.result, Miss):
         return {"asked": False, "why": "a rule reads the sentence", "flows": []}
+    if found.result.enable is not None:
+        why = f"a person disabled what reads it: {found.result.enable}"
+        return {"asked": False, "why": why, "flows": []}
     from uncaged_dispatcher.translation.catalog import Catalog
+    from uncaged_dispatcher.translation.effect import FEW
     from uncaged_dispatcher.translation.translate import Translator
 
-    flows = {flow.name: flow.hash for flow in engine.registry.read().flows.values() if flow.enabled}
-    entries = Catalog(engine.store, flows).search(found.sentence, limit=SENT_FLOWS)
+    entries = Catalog(engine.store).search(found.sentence, limit=FEW)
     lack = Translator(engine=engine).lack()
     why = lack or "the sentence, and these flows with their parameters"
     return {"asked": lack is None, "why": why, "flows": [entry.flow for entry in entries]}

@@ -5,6 +5,7 @@ to a file.
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from ..inputs.options import json_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
+    from uncaged_browser.recording.flows import ExportFormat
     from uncaged_bundles.ids import ThreadId
     from uncaged_bundles.storage.snapshot import Flow
     from uncaged_engine.api import Engine
@@ -34,9 +36,31 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("recorder", "playwright", "recording")),
+    help="Export a web flow as a recording: recorder (JSON of the Chrome DevTools Recorder), playwright (a Python"
+    " script) or recording. It goes to standard output if no file is named.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Another way to name FILE.",
+)
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
-def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
+def command(
+    *,
+    what: str,
+    file: Path | None,
+    form: ExportFormat | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Export a thread with its bundle and blobs to FILE (default: its id with .tar.zst), or a flow
     (default: its name with .json or .py).
 
@@ -48,11 +72,20 @@ def command(what: str, file: Path | None, force: bool, as_json: bool) -> None:
       uncaged-workflow export latest                  the newest thread
       uncaged-workflow export latest run.tar.zst
       uncaged-workflow export list-files flow.json    a flow, as its recipe
+      uncaged-workflow export order --format playwright -o order.py
     """
     from uncaged_engine.threads.transfer import export_thread
 
+    if file is not None and output is not None:
+        raise UsageError("FILE is named twice")
+    file = file or output
     engine = open_engine()
     flow = engine.registry.flow(what)
+    if form is not None:
+        if flow is None:
+            raise NotFoundError(f"there is no flow {what!r}; --format is for flows")
+        export_recording(engine, flow, form, file, force=force, as_json=as_json)
+        return
     if flow is not None:
         export_flow(engine, flow, file, force=force, as_json=as_json)
         return
@@ -116,6 +149,34 @@ def export_flow(
         if block is None
         else f"uncaged-workflow import {quoted}"
     )
+
+
+def export_recording(
+    engine: Engine,
+    flow: Flow,
+    form: ExportFormat,
+    file: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the recording that a web flow plays, to a file or to standard output."""
+    from uncaged_browser.recording.flows import EXPORTS, recording_of
+    from uncaged_bundles.builders.recipes.recipe_flow import flow_of
+    from uncaged_bundles.storage.files import write_atomically
+    from uncaged_engine.effect_kinds import KNOWN
+
+    bundle = engine.store.load_bundle(flow.hash, KNOWN)
+    text = EXPORTS[form](recording_of(flow_of(bundle), flow.name))
+    if file is not None:
+        write_atomically(free_path(file, force=force).absolute(), text.encode())
+    if as_json:
+        where = {"text": text} if file is None else {"file": str(file)}
+        json_output.document({"flow": flow.name, "hash": flow.hash, "format": form, **where})
+    elif file is None:
+        sys.stdout.write(text)
+    else:
+        result(f"{file}: {flow.name}@{flow.hash}")
 
 
 def free_path(path: Path, *, force: bool) -> Path:

@@ -11,7 +11,16 @@ import click
 from uncaged_bundles.errors import NotFoundError
 
 from ..display import json_output
-from ..display.output import Piece, Styled, note, result, table, text_width
+from ..display.output import (
+    PROGRAM,
+    Piece,
+    Styled,
+    next_step,
+    note,
+    result,
+    table,
+    text_width,
+)
 from ..display.table import render
 from ..inputs.options import json_option
 from ..runtime import open_engine
@@ -80,10 +89,12 @@ def list_packs(as_json: bool) -> None:
 
 @command.command("show", short_help="Show a pack with its flows and sentences.")
 @click.argument("name")
+@click.option("--brief", is_flag=True, help="Show one sentence of each flow that sentences reach.")
+@click.option("--refresh", is_flag=True, help="List the tools of its MCP server anew.")
 @json_option
-def show(name: str, as_json: bool) -> None:
+def show(*, name: str, brief: bool, refresh: bool, as_json: bool) -> None:
     """Show the pack NAME: description, flows with their sentences, entity types, and problems."""
-    report = _manager().report(name)
+    report = _manager().report(name, anew=refresh)
     if as_json:
         json_output.document(_document(report))
         return
@@ -94,6 +105,9 @@ def show(name: str, as_json: bool) -> None:
     )
     if pack.description:
         result(pack.description)
+    if brief:
+        _show_offer(report)
+        return
     for flow, patterns in report.patterns.items():
         mark = " (disabled)" if flow in report.disabled else ""
         result(f"  {flow}{mark}")
@@ -105,6 +119,22 @@ def show(name: str, as_json: bool) -> None:
         result(f"entity types: {', '.join(pack.entities)}")
     for problem in report.problems:
         note(Styled("problem: ", "yellow"), problem)
+
+
+def _show_offer(report: PackReport) -> None:
+    """Print one sentence of each flow that sentences reach; those of verbs for the product's own
+    pack.
+    """
+    if report.pack.built_in:
+        from uncaged_dispatcher.packs.verbs import VERBS
+
+        for name, verb in VERBS.items():
+            result(f"  {name}: {verb.example}")
+    for flow, patterns in report.patterns.items():
+        if patterns and flow not in report.disabled:
+            result(f"  {flow}: {patterns[0]}")
+    if not report.pack.enabled:
+        next_step(f"{PROGRAM} pack enable {report.pack.name}")
 
 
 @command.command("remove", short_help="Remove a registered pack file.")

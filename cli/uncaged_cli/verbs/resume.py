@@ -20,6 +20,7 @@ from ..inputs.options import (
     limit_options,
     parse_agent_settings,
     parse_agents,
+    screenshots_option,
     verbose_option,
     workspace_options,
 )
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     help="Continue all interrupted threads whose sleep has ended; for a timer.",
 )
 @limit_options
+@screenshots_option
 @click.option("--redo", is_flag=True, help="Repeat the effect that was begun and has no outcome.")
 @click.option(
     "--skip", is_flag=True, help="Continue without the effect that was begun and has no outcome."

@@ -20,8 +20,10 @@ from ..inputs.options import (
     flow_argument,
     json_option,
     limit_options,
+    parameter_options,
     parse_agent_settings,
     parse_agents,
+    screenshots_option,
     verbose_option,
     workspace_options,
 )
@@ -39,17 +41,9 @@ if TYPE_CHECKING:
 @click.option(
     "--prompt", default="", metavar="TEXT|-", help="The task; - reads it from standard input."
 )
-@click.option(
-    "--param", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter. May be repeated."
-)
-@click.option(
-    "--params",
-    "params_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Read parameters from a JSON or YAML file.",
-)
+@parameter_options
 @limit_options
+@screenshots_option
 @agent_option
 @agent_settings_option
 @workspace_options
@@ -63,6 +57,11 @@ if TYPE_CHECKING:
     "--help-flow",
     is_flag=True,
     help="Start nothing; print the description and the parameters of FLOW.",
+)
+@click.option(
+    "--heal",
+    type=click.Choice(["off", "propose", "apply"]),
+    help="A web flow's element that is not found: take one that is like it, and propose (apply: accept) a version with it.",
 )
 @verbose_option
 @detach_option

@@ -5,24 +5,32 @@ removes it.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+from uncaged_bundles.errors import DamagedError, EnvironmentLacks, UsageError
 from uncaged_engine.threads.ending import ending_of
 
 from ..display import json_output
 from ..display.changes import SHORT_COMMIT, changes_document, show_changes
 from ..display.follow import follow, summary_of
 from ..display.output import next_step, note, result
+from ..display.sizes import spell_bytes
 from ..display.thread_details import thread_lines
 from ..inputs.completion import complete_threads
 from ..inputs.consent import confirmed
+from ..inputs.groups import DefaultGroup
 from ..inputs.options import json_option, thread_argument, threads_argument, verbose_option
 from ..runtime import open_engine
 
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine, ThreadView
 
-class ShowByDefault(click.Group):
+
+class ShowByDefault(DefaultGroup):
     """Group that treats `thread ID` as `thread show ID`; ids begin with a digit and verbs do
     not.
     """
@@ -31,20 +39,16 @@ class ShowByDefault(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.commands:
-            args = ["show", *args]
+            args = [self.default, *args]
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         return [*super().shell_complete(ctx, incomplete), *complete_threads(ctx, None, incomplete)]
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
 
 @click.group(
     cls=ShowByDefault,
+    default="show",
     subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | rm THREAD...",
     no_args_is_help=True,
 )
@@ -66,13 +70,40 @@ def command() -> None:
 )
 @verbose_option
 @click.option("--full", is_flag=True, help="Show the whole prompt and all details of the steps.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page that shows the steps, with the pictures of `run --screenshots`, to FILE.",
+)
+@click.option("--trace", is_flag=True, help="Show the tool calls of the agents instead.")
 @json_option
-def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool) -> int:
+def show(
+    *,
+    thread: str,
+    following: bool,
+    verbose: bool,
+    full: bool,
+    page: Path | None,
+    trace: bool,
+    as_json: bool,
+) -> int:
     """Show a thread: its prompt, its steps and its result."""
+    if page is not None and (following or as_json):
+        raise UsageError("--html is without --follow and --json")
+    if trace and (following or page is not None):
+        raise UsageError("--trace is without --follow and --html")
     engine = open_engine()
     view = engine.thread(thread)
+    if page is not None:
+        write_page(engine, view, page)
+        return 0
     if following:
         return follow(engine, view.summary.thread_id, as_json=as_json, verbose=verbose)
+    if trace:
+        show_traces(engine, view, full=full or verbose, as_json=as_json)
+        return 0
     if as_json:
         json_output.document({**summary_of(view), "start": view.start, "records": view.records})
         return 0
@@ -92,6 +123,59 @@ def show(thread: str, following: bool, verbose: bool, full: bool, as_json: bool)
         if not (full and next_command.endswith(" --full")):  # already shown
             next_step(next_command)
     return 0
+
+
+def write_page(engine: Engine, view: ThreadView, file: Path) -> None:
+    """Write the page that shows a thread."""
+    from uncaged_bundles.storage.files import write_atomically
+    from uncaged_engine.services.blobs import BlobDirectory
+    from uncaged_engine.services.secrets import redact
+
+    from ..display.film_strip import FilmStrip
+
+    blobs, known = BlobDirectory(engine.store.blobs), known_secrets(engine)
+
+    def picture(name: str) -> bytes | None:
+        try:
+            return blobs.get(name)
+        except (DamagedError, OSError):
+            return None
+
+    if file.is_dir():
+        raise UsageError(f"{str(file)!r} is a directory; --html must name a file")
+    last = ending_of(view, engine.store, Path.cwd())
+    strip = FilmStrip(view, last, picture, lambda text: str(redact(text, known)))
+    data = strip.text().encode()
+    write_atomically(file.absolute(), data)
+    result(f"{file}: {spell_bytes(len(data))}, {strip.pictures} pictures")
+
+
+def known_secrets(engine: Engine) -> dict[str, str]:
+    """Return the names of the configured secrets by value; those of a keyring are not asked for."""
+    from uncaged_engine.services.secrets import secret_value
+
+    found = {}
+    for name, source in engine.config.secrets.items():
+        with suppress(EnvironmentLacks):
+            if source.keyring is None:
+                found[secret_value(name, engine.config, os.environ)] = name
+    return found
+
+
+def show_traces(engine: Engine, view: ThreadView, *, full: bool, as_json: bool) -> None:
+    """Print the tool calls of the thread's agents."""
+    from uncaged_capture.traces import traces_of
+
+    from ..display.trace_lines import trace_lines
+
+    traces = traces_of(engine.store, view.records)
+    if as_json:
+        documents = [trace.document() for trace in traces]
+        fields = {**summary_of(view), "start": view.start, "records": view.records}
+        json_output.document({**fields, "traces": documents})
+        return
+    for line in trace_lines(traces, full=full):
+        result(*line)
 
 
 @command.command("diff", short_help="Show the file changes of a step.")

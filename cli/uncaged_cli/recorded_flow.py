@@ -1,0 +1,145 @@
+"""A recording on its way to be a flow: its proof run, and the flow that is added."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uncaged_browser.recording.summary import summary_of
+from uncaged_browser.secrets import name_of_secret
+from uncaged_bundles.errors import EngineBug
+
+from .display import json_output
+from .display.output import next_step, note, result
+from .inputs.consent import asker
+from .inputs.recording_answers import send_asker
+
+if TYPE_CHECKING:
+    from uncaged_browser.recording.recording import Recording
+    from uncaged_browser.session.proving import FlowProof
+    from uncaged_bundles.builders.recipes.flows import WebFlow
+    from uncaged_engine.api import Added, Engine
+
+
+def write_recording(recording: Recording, file: Path) -> None:
+    from uncaged_bundles.storage.files import write_atomically
+
+    write_atomically(file.absolute(), recording.text().encode())
+    note(f"wrote {file}")
+
+
+class KeptRecording:
+    """A recording whose flow may not be saved. file: holds it already."""
+
+    def __init__(self, recording: Recording, file: Path | None) -> None:
+        self._recording = recording
+        self._file = file
+
+    def keep(self) -> Path:
+        """Return the file that holds it; it is written once if there is none."""
+        if self._file is None:
+            number, file = 1, Path(f"{self._recording.name}.recording.json")
+            while file.exists():
+                number += 1
+                file = Path(f"{self._recording.name}-{number}.recording.json")
+            write_recording(self._recording, file)
+            self._file = file
+        return self._file
+
+
+class RecordedFlow:
+    """A recording on its way to be a flow."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        recording: Recording,
+        parameters: Mapping[str, str],
+        recipe: Mapping[str, object],
+    ) -> None:
+        """Args: parameters: recorded values by name. recipe: what is built."""
+        self._engine = engine
+        self._recording = recording
+        self._parameters = parameters
+        self._recipe: dict[str, Any] = dict(recipe)
+        self._name = str(recipe["name"])
+
+    def show(self, *, quiet: bool) -> None:
+        """Print the steps, with the parameters in them, and what was left out."""
+        write = note if quiet else result
+        for number, step in enumerate(self._recipe["steps"], 1):
+            write(f"{number:3}  {summary_of(step)}")
+        for name, fields in self._recipe["parameters"].items():
+            write(f"parameter {name}: {fields['default']}")
+        for line in self._recording.left_out:
+            note("left out: ", line)
+
+    def prove(self, session: str, *, resend: bool) -> FlowProof:
+        """Perform the steps in a fresh context of a session."""
+        from uncaged_browser.session.client import SessionClient, SessionGone
+        from uncaged_browser.session.proving import FlowProof, ProofRun
+        from uncaged_bundles.errors import EnvironmentLacks
+        from uncaged_engine.services.secrets import secret_value
+
+        values = {name: one["default"] for name, one in self._recipe["parameters"].items()}
+        note("proof run …")
+        try:
+            with SessionClient.open(self._engine.store, session) as client:
+                proof = ProofRun(
+                    client,
+                    self._flow().policy,
+                    secret_of=lambda name: secret_value(name, self._engine.config, os.environ),
+                    may_send=send_asker(self._recipe["steps"], send=resend),
+                )
+                return proof.run(self._recipe["steps"], values)
+        except (EnvironmentLacks, SessionGone) as exc:
+            return FlowProof(state="unproved", step=1, reason=str(exc))
+
+    def add(self, proof: FlowProof, *, accept: bool) -> Added:
+        """Add the flow; its description says what was not proved."""
+        from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+        from uncaged_engine.effect_kinds import KNOWN
+
+        if proof.step is not None:
+            text = f"{self._recipe['description']} Unproved at step {proof.step}: {proof.reason}."
+            self._recipe["description"] = " ".join(text.split())
+        consent = asker(f"flow {self._name!r}", accept=accept)
+        return self._engine.add(self._name, build_flow(self._flow(), KNOWN).source, accept=consent)
+
+    def report(self, added: Added, proof: FlowProof, *, as_json: bool) -> None:
+        """Print what was added and proved."""
+        if as_json:
+            json_output.document(
+                {
+                    "flow": added.name,
+                    "hash": added.hash,
+                    "changed": added.changed,
+                    "granted": list(added.widened),
+                    "steps": len(self._recipe["steps"]),
+                    "parameters": dict(self._parameters),
+                    "leftOut": list(self._recording.left_out),
+                    "proof": proof.document(),
+                }
+            )
+            return
+        result(f"{added.name}@{added.hash}")
+        if proof.step is None:
+            result("proved: a second run did all steps")
+        else:
+            result(f"unproved at step {proof.step}: {proof.reason}")
+        if proof.refused:
+            note("the pages also asked for ", ", ".join(proof.refused), " (--allow-host)")
+        plain = [name for name, value in self._parameters.items() if name_of_secret(value) is None]
+        options = "".join(f" --param {name}=…" for name in plain[:3])
+        next_step(f"uncaged-workflow run {added.name}{options}")
+
+    def _flow(self) -> WebFlow:
+        from uncaged_bundles.builders.recipes.flows import WebFlow
+        from uncaged_bundles.builders.recipes.recipe import parse_recipe
+
+        flow = parse_recipe(self._recipe)
+        if not isinstance(flow, WebFlow):
+            raise EngineBug(f"the recipe of a recording is a {type(flow).__name__}")
+        return flow

@@ -1,0 +1,1 @@
+"""The verb `shell`: lines of a terminal, a pipe or a script as sentences and ``@`` verbs."""

@@ -1,0 +1,201 @@
+"""The verb `browser`: starts and stops browser sessions, and uses their tabs by hand."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+from uncaged_browser.addresses import address_of
+from uncaged_browser.browsers.extension import EXTENSION
+from uncaged_browser.operations import read_operation
+from uncaged_browser.problems import BrowserProblem
+from uncaged_browser.session.address import DEFAULT_SESSION, checked_name
+from uncaged_browser.session.client import SessionClient, SessionGone
+from uncaged_browser.session.messages import KEPT
+from uncaged_bundles.errors import NotFoundError, UncagedError
+
+from ..display import json_output
+from ..display.output import Piece, Styled, next_step, note, result, table, text_width
+from ..display.table import render
+from ..inputs.options import json_option
+from ..runtime import open_engine
+
+HEADERS = ("tab", "title", "address", "")
+session_option = click.option(
+    "--session",
+    "name",
+    default=DEFAULT_SESSION,
+    metavar="NAME",
+    help="The browser session; each has a browser with a profile of its own.",
+)
+
+
+@click.group(
+    subcommand_metavar="launch | status | open | tabs | close | external | stop",
+    no_args_is_help=True,
+)
+def command() -> None:
+    """Start and stop browser sessions, and use their tabs.
+
+    A browser session is a browser in a process of its own. Flows start it when they need it; it
+    leaves ten minutes after its last use. Its tabs and logins stay when a flow or a worker ends.
+    """
+
+
+@command.command("launch", short_help="Start a browser session.")
+@click.option("--shown", is_flag=True, help="With a window. Without it, the browser is headless.")
+@session_option
+@json_option
+def launch(name: str, shown: bool, as_json: bool) -> None:
+    """Start a browser session; one that runs stays as it is."""
+    store = open_engine().store
+    running = SessionClient.connect(store, checked_name(name))
+    with running or SessionClient.open(store, name, shown=shown):
+        pass
+    if as_json:
+        json_output.document({"session": name, "started": running is None})
+    else:
+        result(f"browser session {name} " + ("started" if running is None else "runs already"))
+        next_step("uncaged-workflow browser open example.com")
+
+
+@command.command("status", short_help="Show whether a session runs, its tabs, and its threads.")
+@session_option
+@json_option
+def status(name: str, as_json: bool) -> None:
+    """Show whether a session runs, how many tabs it has, and which threads use it."""
+    client = SessionClient.connect(open_engine().store, checked_name(name))
+    if client is None:
+        if as_json:
+            json_output.document({"session": name, "running": False, "tabs": [], "threads": []})
+        else:
+            note(f"browser session {name} does not run")
+            next_step("uncaged-workflow browser launch")
+        return
+    with client:
+        tabs = _performed(client, {"do": "tabs"})
+        threads = client.status()["threads"]
+    if as_json:
+        json_output.document({"session": name, "running": True, "tabs": tabs, "threads": threads})
+        return
+    result(f"browser session {name} runs, {len(tabs)} tabs, {len(threads)} threads")
+    _show_tabs(tabs)
+
+
+@command.command("open", short_help="Open an address in a new tab.")
+@click.argument("site", metavar="ADDRESS")
+@session_option
+@json_option
+def open_site(site: str, name: str, as_json: bool) -> None:
+    """Open ADDRESS in a new tab of a session, which is started if it does not run."""
+    url = address_of(site)
+    with SessionClient.open(open_engine().store, name) as client:
+        tab = _performed(client, {"do": "open", "url": url, "timeout_s": 30})
+    if as_json:
+        json_output.document(tab)
+    else:
+        result(f"tab {tab['tab']}: {tab['title'] or tab['url']}")
+
+
+@command.command("tabs", short_help="List the tabs of a session.")
+@session_option
+@json_option
+def list_tabs(name: str, as_json: bool) -> None:
+    """List the tabs of a session."""
+    with _running(name) as client:
+        tabs = _performed(client, {"do": "tabs"})
+    if as_json:
+        json_output.document(tabs)
+    else:
+        _show_tabs(tabs)
+
+
+@command.command("close", short_help="Close a tab of a session.")
+@click.argument("tab", required=False, metavar="[TAB]")
+@session_option
+@json_option
+def close_tab(tab: str | None, name: str, as_json: bool) -> None:
+    """Close a tab by its number; without it, the current one."""
+    with _running(name) as client:
+        closed = _performed(client, {"do": "close", **({} if tab is None else {"tab": tab})})
+    if as_json:
+        json_output.document(closed)
+    else:
+        result(f"closed tab {closed['tab']}; {closed['open']} are open")
+
+
+@command.command("external", short_help="Use your own browser, or stop using it.")
+@click.argument("state", type=click.Choice(["on", "off"]), metavar="on | off")
+@session_option
+@json_option
+def switch_external(state: str, name: str, as_json: bool) -> None:
+    """Use your own browser through its extension, or stop using it.
+
+    `on` starts the session if it does not run, and prints a pairing code to type into the
+    extension; an extension that is paired connects by itself. Until `off`, the session does not
+    leave, and calls that use its tabs use yours.
+    """
+    store = open_engine().store
+    running = SessionClient.connect(store, checked_name(name))
+    if running is None and state == "off":
+        external: dict[str, Any] = {"on": False}
+    else:
+        with running or SessionClient.open(store, name) as client:
+            external = client.external(on=state == "on")
+    if as_json:
+        json_output.document({"session": name, **external})
+    elif not external["on"]:
+        result("your browser is not used")
+    else:
+        result(f"pairing code {external['code']} for the extension, on port {external['port']}")
+        note("the code pairs one browser within ten minutes; the extension is in " + str(EXTENSION))
+
+
+@command.command("stop", short_help="End a session with its browser.")
+@session_option
+@json_option
+def stop(name: str, as_json: bool) -> None:
+    """End a session with its browser. Its profile, with logins and history, stays."""
+    client = SessionClient.connect(open_engine().store, checked_name(name))
+    if client is not None:
+        with client, suppress(SessionGone):
+            client.stop()
+    if as_json:
+        json_output.document({"session": name, "stopped": client is not None})
+    else:
+        result(f"browser session {name} " + ("is ending" if client else "does not run"))
+
+
+def _running(name: str) -> SessionClient:
+    client = SessionClient.connect(open_engine().store, checked_name(name))
+    if client is None:
+        raise NotFoundError(
+            f"browser session {name} does not run; start it: uncaged-workflow browser launch"
+        )
+    return client
+
+
+def _performed(client: SessionClient, operation: dict[str, Any]) -> Any:
+    """Perform an operation in the session's own tabs."""
+    try:
+        return client.perform(KEPT, operation, read_operation(operation).timeout_s)
+    except BrowserProblem as exc:
+        raise UncagedError(str(exc)) from exc
+    except SessionGone as exc:
+        raise UncagedError("the browser session ended; try again") from exc
+
+
+def _show_tabs(tabs: list[dict[str, Any]]) -> None:
+    rows: list[list[Piece]] = [
+        [
+            Styled(str(tab["tab"]), "cyan"),
+            str(tab["title"]),
+            str(tab["url"]),
+            "current" if tab["current"] else "",
+        ]
+        for tab in tabs
+    ]
+    if rows:
+        table(render(HEADERS, rows, width=text_width(sys.stdout)))
