@@ -19,6 +19,7 @@ from . import (
     children,
     counts,
     crowds,
+    doing,
     listing,
     paraphrases,
     peers,
@@ -32,13 +33,33 @@ from . import (
     turns,
     waiting,
     web,
+    web_pages,
+    web_replay,
+    web_sessions,
+    worst,
 )
 from .bench import SHARED_MEMORY, Bench, Figure, filesystem_of
 from .table import Row, as_document, render
 
 MODULES = (
     *(counts, steps, turns, replaying, checking, starting, registry, listing),
-    *(waiting, crowds, children, snapshot, web, scripts, calling, paraphrases, sentences, peers),
+    *(
+        waiting,
+        crowds,
+        children,
+        snapshot,
+        web,
+        web_pages,
+        web_replay,
+        web_sessions,
+        scripts,
+        calling,
+        paraphrases,
+        sentences,
+        worst,
+        doing,
+        peers,
+    ),
 )
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}
 

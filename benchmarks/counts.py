@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from uncaged_bundles.ids import BundleHash
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.codec import decode, encode
 
@@ -19,7 +20,17 @@ from .table import Row
 
 FLUSHES = ("fdatasync", "fsync", "sync_file_range", "msync", "syncfs", "sync")
 FEW, MORE = 10, 60
-ATTEMPTS = 3
+WORKER = ("-m", "uncaged_engine.worker")
+PATIENT_WORKER = (
+    "-c",
+    "import functools, runpy\n"
+    "from uncaged_engine.cells import cell\n"
+    "cell.CellLimits = functools.partial(cell.CellLimits, slow_ms=60_000)\n"
+    "runpy.run_module('uncaged_engine.worker', run_name='__main__', alter_sys=True)",
+)
+"""Interpreter arguments of a worker that waits for a bundle's answer on a busy machine, too. After
+five milliseconds it would flush the outcome alone.
+"""
 THREADS, STEPS_EACH = 16, 625
 EARLY_STEP, LATE_STEP = 10, 5000
 
@@ -38,16 +49,8 @@ def flushes(bench: Bench) -> Sequence[Row]:
             ),
         )
     with bench.laboratory() as laboratory:
-        few, more = _flushes(laboratory, FEW, 1), _flushes(laboratory, MORE, 1)
-        for attempt in range(2, ATTEMPTS + 1):
-            if more - few == MORE - FEW:
-                break
-            # A bundle that does not answer within five milliseconds, on a busy machine, has its
-            # outcome flushed alone: count again.
-            few, more = (
-                min(few, _flushes(laboratory, FEW, attempt)),
-                min(more, _flushes(laboratory, MORE, attempt)),
-            )
+        few = _flushes(laboratory, FEW, 1, worker=PATIENT_WORKER)
+        more = _flushes(laboratory, MORE, 1, worker=PATIENT_WORKER)
     return (
         Row(
             figure="flushes",
@@ -120,7 +123,13 @@ def sizes(bench: Bench) -> Sequence[Row]:
 
 
 def _flushes(
-    laboratory: Laboratory, steps: int, attempt: int, *, threads: int = 1, light: bool = False
+    laboratory: Laboratory,
+    steps: int,
+    attempt: int,
+    *,
+    threads: int = 1,
+    light: bool = False,
+    worker: Sequence[str] = WORKER,
 ) -> int:
     """Count the flushes of a worker of its own for threads of so many steps each.
 
@@ -130,23 +139,30 @@ def _flushes(
     """
     name = f"steps-{steps}-{attempt}"
     bundle = laboratory.add(name, flows.source(name, flows.STEPS))
+    return traced_flushes(laboratory, name, bundle, [steps] * threads, light=light, worker=worker)
+
+
+def traced_flushes(
+    laboratory: Laboratory,
+    name: str,
+    bundle: BundleHash,
+    prompts: Sequence[int],
+    *,
+    light: bool = False,
+    worker: Sequence[str] = WORKER,
+) -> int:
+    """Count the flushes of a worker of its own for a thread with each prompt. light: as above."""
     log = laboratory.directory / f"{name}.strace"
     ready, theirs = os.pipe()
-    worker = [
-        sys.executable,
-        "-m",
-        "uncaged_engine.worker",
-        str(laboratory.engine.store.root),
-        bundle,
-        str(theirs),
-    ]
+    arguments = [str(laboratory.engine.store.root), bundle, str(theirs)]
     watch = ["-f", "-qq", "-e", f"trace={','.join(FLUSHES)}", "-e", "signal=none", "-o", str(log)]
-    traced = ["strace", *watch, *(["--seccomp-bpf"] if light else []), *worker]
+    traced = ["strace", *watch, *(["--seccomp-bpf"] if light else [])]
+    traced += [sys.executable, *worker, *arguments]
     with subprocess.Popen(traced, pass_fds=(theirs,)) as process:
         os.close(theirs)
         os.read(ready, 1)
         os.close(ready)
-        for thread in [laboratory.start(name, steps) for _ in range(threads)]:
+        for thread in [laboratory.start(name, prompt) for prompt in prompts]:
             laboratory.wait(thread)
         process.wait()  # it leaves by itself, and only then strace has written everything
     return _calls(log)

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,12 +76,15 @@ class Laboratory:
         """Run a thread to its end and return its journal."""
         return self.wait(self.start(flow, steps))
 
-    def profile(self, flow: str, steps: int, *, followers: int = 0) -> Profile:
+    def profile(
+        self, flow: str, steps: int, *, followers: int = 0, beside: Sequence[int] = ()
+    ) -> Profile:
         """Run a thread to its end and watch what the worker and its sandbox use up; the worker must
         live already.
 
         Args:
             followers: so many connections of this process are sent the thread's events meanwhile.
+            beside: other processes to watch.
         """
         thread = self.start(flow, steps)
         bundle, _, path = self.engine.store.locate_thread(thread)
@@ -91,7 +95,7 @@ class Laboratory:
             raise RuntimeError(
                 f"the worker of {flow} is gone before its thread {thread} was looked at"
             )
-        pids = family(pid)
+        pids = [*family(pid), *beside]
         samples = [take_sample(path, pids)]
         while lock.is_live(path):
             time.sleep(SAMPLE_S)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import yaml
-from uncaged_bundles.storage.registry import digest_of
 from uncaged_bundles.validation.validate import read_bundle
 
 from . import flows
 from .bench import Bench, Figure
+from .filling import fill_registry
 from .laboratory import Laboratory
 from .starting import command
 from .table import Row, ratios
@@ -112,27 +111,8 @@ def _case(laboratory: Laboratory, count: int) -> Case:
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }
     environment["UNCAGED_WORKFLOW_HOME"] = str(store.root)
-    grants, entries = {}, {}
-    for number in range(count):
-        bundle = read_bundle(flows.source(f"flow-{number}", flows.STEPS))
-        store.bundle_path(bundle.hash).write_bytes(bundle.source)
-        grants[str(bundle.hash)] = {
-            "policy": bundle.descriptor.raw["policy"],
-            "digest": digest_of(bundle),
-        }
-        entry = {
-            "hash": str(bundle.hash),
-            "timestamp": NOW_MS,
-            "enabled": True,
-            "source": "person",
-            "created": NOW_MS,
-            "history": [],
-        }
-        entries[f"flow-{number}"] = entry
-    text = yaml.dump(
-        {"grants": grants, "workflows": entries}, Dumper=yaml.CSafeDumper, sort_keys=False
-    )
-    store.registry_path.write_text(text, "utf-8")
+    named = ((f"flow-{number}", flows.STEPS) for number in range(count))
+    fill_registry(store, ((name, read_bundle(flows.source(name, code))) for name, code in named))
     case = Case(laboratory=laboratory, environment=environment)
     case.cpu_s("list")  # the text is read whole once, after an edit
     return case

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from statistics import median, quantiles
 from typing import Any
 
-from uncaged_bundles.names import parse_flow_name
-from uncaged_bundles.validation.validate import Bundle, read_bundle
+from uncaged_bundles.validation.validate import read_bundle
 from uncaged_dispatcher.calls import Interpretation, Miss
 from uncaged_dispatcher.index.rule_index import RuleIndex
 from uncaged_dispatcher.readings.context import SentenceContext
@@ -20,6 +19,7 @@ from uncaged_dispatcher.readings.interpreter import Interpreter
 from uncaged_engine.effect_kinds import KNOWN
 
 from .bench import Bench, Figure
+from .filling import fill_registry
 from .laboratory import Laboratory
 from .table import Row
 
@@ -27,7 +27,8 @@ FEW, MANY = 100, 10_000
 PATTERNS = 5
 WORDS, FIRST_WORDS = 2_000, 30
 SENTENCES = 1_000
-NOW_MS = 1_767_225_600_000
+PASSES = 3
+"""Times that each sentence is read, over an index that was just opened; the least counts."""
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "ke", "li", "mo", "nu", "pa", "re", "si", "to")
 
 
@@ -71,9 +72,9 @@ def _rows(
             title=f"{title}, 99th percentile",
             values=(quantiles(many, n=100)[98],),
             unit="ms",
-            baseline=f"CPU; the median is {median(many):.2f} ms",
+            baseline=f"CPU, least of {PASSES}; the median is {median(many):.2f} ms",
             reach=1.0,
-            missed="many rules share all words of the sentence",
+            missed="many rules read the sentence; a busy machine doubles the time",
         ),
         Row(
             figure="sentences",
@@ -86,8 +87,8 @@ def _rows(
         ),
         Row(
             figure="sentences",
-            title=f"a sentence among {FEW} flows, against hassil",
-            values=(median(few) / median(peer),) if peer else (),
+            title=f"a sentence among {count:,} flows, against hassil among {FEW}",
+            values=(median(many) / median(peer),) if peer else (),
             unit="×",
             baseline=f"{median(peer):.2f} ms of CPU" if peer else "hassil is not installed",
             reach=1.0,
@@ -107,6 +108,7 @@ def _rows(
             unit="ms",
             baseline="CPU, the registry's own change excluded",
             reach=20.0,
+            missed="the registry's text is compared by its digest first",
         ),
     )
 
@@ -166,36 +168,43 @@ def source(name: str, patterns: Sequence[str]) -> bytes:
 
 
 def register(laboratory: Laboratory, material: Material) -> None:
-    """Add all flows in one write, and fill the index."""
-    bundles: list[tuple[Any, Bundle]] = []
-    for number, patterns in enumerate(material.patterns):
-        name = parse_flow_name(f"flow-{number}")
-        bundles.append((name, read_bundle(source(name, patterns), KNOWN)))
-    laboratory.engine.registry.seed("benchmark", lambda: bundles, now_ms=NOW_MS)
+    """Add all flows, and fill the index."""
+    named = ((f"flow-{number}", patterns) for number, patterns in enumerate(material.patterns))
+    fill_registry(
+        laboratory.engine.store,
+        ((name, read_bundle(source(name, patterns), KNOWN)) for name, patterns in named),
+    )
     index = RuleIndex(laboratory.engine)
-    index.find(["nothing"])
+    index.refresh()
     index.close()
 
 
 def _sentences_ms(laboratory: Laboratory, material: Material) -> list[float]:
-    """Return the milliseconds of CPU of each sentence over one opened index.
+    """Return the milliseconds of CPU of each sentence, the least of some passes.
 
     Raises:
         AssertionError: fewer sentences are read, or not read, than were made so.
     """
-    interpreter = Interpreter(laboratory.engine)
+    return [min(spent) for spent in zip(*_passes(laboratory, material), strict=True)]
+
+
+def _passes(laboratory: Laboratory, material: Material) -> Iterator[list[float]]:
+    """Yield the times of all sentences over one opened index, pass by pass."""
     context = SentenceContext()
-    results: list[object] = []
+    for _ in range(PASSES):
+        interpreter = Interpreter(laboratory.engine)
+        results: list[object] = []
 
-    def interpret(text: str) -> Callable[[], None]:
-        return lambda: results.append(interpreter.interpret(text, context=context))
-
-    spent = [_ms(interpret(text)) for text in material.sentences]
-    interpreter.close()
-    misses = sum(isinstance(one, Miss) for one in results)
-    if not len(results) // 3 <= misses <= len(results) * 2 // 3:
-        raise AssertionError(f"{misses} of {len(results)} sentences have no reading")
-    return spent
+        spent = []
+        for text in material.sentences:
+            begin = time.process_time_ns()
+            results.append(interpreter.interpret(text, context=context))
+            spent.append((time.process_time_ns() - begin) / 1e6)
+        yield spent
+        interpreter.close()
+        misses = sum(isinstance(one, Miss) for one in results)
+        if not len(results) // 3 <= misses <= len(results) * 2 // 3:
+            raise AssertionError(f"{misses} of {len(results)} sentences have no reading")
 
 
 def _opened_ms(laboratory: Laboratory) -> float:
@@ -210,7 +219,11 @@ def _opened_ms(laboratory: Laboratory) -> float:
 
 
 def _added_ms(laboratory: Laboratory, number: int) -> float:
-    """Return the processor time of the first sentence after a flow was added."""
+    """Return the processor time of the first sentence after a flow was added.
+
+    Raises:
+        AssertionError: the new flow is not read, or rules of other flows were written again.
+    """
     interpreter = Interpreter(laboratory.engine)
     interpreter.interpret("good morning")
     name = f"extra-{number}"
@@ -248,7 +261,11 @@ def hassil_ms(material: Material) -> list[float]:
             "lists": {"x": {"wildcard": True}, "n": {"range": {"from": 0, "to": 99}}},
         }
     )
-    return [_ms(partial(hassil.recognize_best, text, intents)) for text in material.sentences]
+    passes = (
+        [_ms(partial(hassil.recognize_best, text, intents)) for text in material.sentences]
+        for _ in range(PASSES)
+    )
+    return [min(spent) for spent in zip(*passes, strict=True)]
 
 
 def _template(pattern: str) -> str:
