@@ -25,6 +25,8 @@ PARTS = {
             "uncaged_tools",
             "uncaged_dispatcher",
             "uncaged_serve",
+            "uncaged_browser",
+            "uncaged_capture",
         ),
         ROOT / "engine",
     ),
@@ -42,6 +44,13 @@ MAY_IMPORT = {
     "uncaged_tools": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_dispatcher": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
     "uncaged_serve": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_browser": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
+    "uncaged_capture": {
+        "uncaged_bundles",
+        "uncaged_engine",
+        "uncaged_models",
+        "uncaged_browser",
+    },
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
@@ -55,6 +64,8 @@ FACES = {
     "uncaged_tools": ("door", "services", "api"),
     "uncaged_dispatcher": ("door", "services", "api"),
     "uncaged_serve": ("services", "api"),
+    "uncaged_browser": ("door", "services"),
+    "uncaged_capture": ("door", "services", "api"),
 }
 """Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (
@@ -70,7 +81,7 @@ FLOORS = (
     ("plugins", "settings", "journal", "processes", "listening"),
     ("door", "sandbox"),
     ("costs", "cells", "network", "effect_kinds"),
-    ("state", "shipped"),
+    ("state", "shipped", "proposals"),
     ("steps",),
     ("worker",),
     ("threads",),
@@ -92,6 +103,7 @@ HEAVY = (
     "markdownify",
     "mcp",
     "playwright",
+    "prompt_toolkit",
     "pydantic",
     "pytest",
     "rich",

@@ -7,10 +7,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from testbed.bundles import MARKED, granted, thread_id
+from testbed.bundles import MARKED, granted, source, thread_id
 from testbed.conversing import agree, now_ms, sentence, session
 from testbed.foreground import at_window, environment
 from testbed.processes import end, workers_of
@@ -26,6 +27,15 @@ pytestmark = pytest.mark.slow
 UNSTARTED = "the thread's id is in the log, and there is no thread; the next holder starts it"
 UNFOLLOWED = "the thread runs and is not followed; the next holder follows it"
 UNRECORDED = "the thread has ended, and its result is not in the log; the next holder records it"
+UNANSWERED = "the thread has the answer, and the log has not; the next holder records it"
+CHOOSING = source(
+    "choosing",
+    """
+    colour = yield {"ask": {"question": "which?", "choices": ["red", "blue"]}}
+    return {"success": True, "message": colour}
+""",
+    policy={"ask": {}},
+)
 
 
 @pytest.fixture
@@ -35,12 +45,19 @@ def conversation(engine: Engine) -> str:
     return current_conversation(engine.store, now_ms())
 
 
-def die(engine: Engine, conversation: str, text: str, *, request: int = 1) -> list[dict[str, Any]]:
+def die(
+    engine: Engine,
+    conversation: str,
+    text: str,
+    *,
+    request: int = 1,
+    words: Sequence[str] = ("marked 5",),
+) -> list[dict[str, Any]]:
     """Submit in a process that dies in a window; returns the events that it had shown."""
     python = at_window(window(text), "testbed.conversing")
     command = [sys.executable, *python, str(engine.store.root), conversation]
     done = subprocess.run(
-        [*command, thread_id(request), "marked 5"],
+        [*command, thread_id(request), *words],
         env=environment(),
         capture_output=True,
         text=True,
@@ -150,3 +167,15 @@ def test_a_cancel_outlives_the_holder(engine: Engine, conversation: str) -> None
     results = next_holder(engine, conversation)
     assert [one["result"]["status"] for one in results] == ["cancelled", "completed"]
     assert settle(engine, thread)["status"] == "killed"
+
+
+def test_the_holder_dies_after_it_answered_a_thread(engine: Engine, conversation: str) -> None:
+    """The thread goes on with the answer; the next holder records it, and asks nothing again."""
+    granted(engine.store, CHOOSING)
+    events = die(engine, conversation, UNANSWERED, words=("choosing", "agree"))
+    assert events[-1]["event"] == "question"
+    results = next_holder(engine, conversation)
+    assert [one["result"]["message"] for one in results] == ["red", "2 answers"]
+    records = list(read_records(engine.store, conversation))
+    assert len([one for one in records if "question" in one]) == 1
+    assert [one["answer"] for one in records if "answer" in one] == [{"value": "red"}]

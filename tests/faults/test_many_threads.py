@@ -71,13 +71,13 @@ def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> 
     with worker(engine.store, threads[0].bundle.hash) as process, driven(engine, threads):
         wait_for(engine, threads[-1].thread, intent_of(5))
         for _ in range(3):
-            before = [engine.thread(placed.thread).summary.steps for placed in threads]
             assert (
                 end(child.pid for child in psutil.Process(process.pid).children(recursive=True))
                 == []
             )
-            # each has answered since, so that none is blamed for two deaths
-            for placed, steps in zip(threads, before, strict=True):
+            reached = [engine.thread(placed.thread).summary.steps for placed in threads]
+            # each has answered since the kill, so that none is blamed for two deaths
+            for placed, steps in zip(threads, reached, strict=True):
                 wait_for(engine, placed.thread, intent_of(min(steps + 3, STEPS)))
         for placed in threads:
             assert finish(engine, placed.thread) == RESULT

@@ -101,8 +101,8 @@ def test_a_role_calls_the_flows_that_its_policy_names(engine: Engine) -> None:
 
 
 def test_all_flows_are_those_that_a_person_did_not_mark(engine: Engine) -> None:
-    """`flow:*` offers the enabled flows without the asker itself, a disabled one, and one that
-    needs consent at each sentence.
+    """`flow:*` offers the enabled flows without the asker itself, a disabled one, one that needs
+    consent at each sentence, and those that could start that one.
     """
     with serving([says(DONE)]) as server:
         agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
@@ -113,6 +113,9 @@ def test_all_flows_are_those_that_a_person_did_not_mark(engine: Engine) -> None:
             RAW,
             source("off", RAW_BODY),
             source("marked", RAW_BODY),
+            source("any", RAW_BODY, policy={"null": {}, "flow": {}}),
+            source("one", RAW_BODY, policy={"null": {}, "flow": {"names": ["marked"]}}),
+            source("other", RAW_BODY, policy={"null": {}, "flow": {"names": ["double"]}}),
             asker("flow:*"),
         ):
             granted(engine.store, text)
@@ -121,7 +124,7 @@ def test_all_flows_are_those_that_a_person_did_not_mark(engine: Engine) -> None:
         thread = engine.run("asker", prompt="go", options=RunOptions(environment={}))
         finish(engine, thread)
         offered = [tool["function"]["name"] for tool in server.asked[0]["tools"]]
-    assert offered == ["double", "raw"]
+    assert offered == ["double", "other", "raw"]
 
 
 def test_a_direct_output_is_the_answer(engine: Engine) -> None:

@@ -21,6 +21,8 @@ from uncaged_dispatcher.conversations.live import Caller
 from uncaged_dispatcher.conversations.reader import ConversationReader
 from uncaged_dispatcher.conversations.requests import ConversationRequest
 from uncaged_dispatcher.conversations.sessions import ConversationSession, new_request_id
+from uncaged_dispatcher.conversations.translations import translated_sentences
+from uncaged_dispatcher.conversations.usage import usage_by_request
 from uncaged_engine.api import Engine
 from uncaged_templates.dispatching import flows
 
@@ -43,7 +45,7 @@ def engine(store: Store) -> Engine:
 def do(engine: Engine, text: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Run one request with a person who agrees; return its reading and its result."""
     id = current_conversation(engine.store, now_ms())
-    session = ConversationSession(engine, id, lambda: ConversationReader(engine), now_ms)
+    session = ConversationSession(engine, id, lambda: ConversationReader(engine, now_ms), now_ms)
     request = ConversationRequest(
         id=new_request_id(now_ms()), text=text, directory=str(Path.cwd()), **fields
     )
@@ -69,6 +71,10 @@ def test_a_translated_sentence_is_learned(engine: Engine) -> None:
         assert (reading["by"], result["data"]) == ("construction", {"device": "desk", "level": 7})
         assert len(server.asked) == 1
         assert len(engine.threads()) == before + 1
+    [translated] = translated_sentences(engine.store, "lights")
+    assert translated.sentence == "make the lamp glow at 40"
+    assert translated.call.params == {"device": "lamp", "level": 40}
+    assert translated_sentences(engine.store, "calls") == []
 
 
 def test_a_flow_that_forbids_it_is_not_learned(engine: Engine) -> None:
@@ -80,6 +86,24 @@ def test_a_flow_that_forbids_it_is_not_learned(engine: Engine) -> None:
         assert list(Constructions(engine.store).all()) == []
         assert do(engine, "make the lamp glow")[1]["success"]
         assert len(server.asked) == 2
+
+
+def test_a_directive_forbids_or_demands_learning(engine: Engine) -> None:
+    """A sentence after `dev:` is translated and run without the word, and not learned. A flow is
+    not made of a sentence yet: it is refused, though a pattern and the model could read it.
+    """
+    add_flow(engine, "tape", "record $(what:wildcard)", schema=parameters("what"))
+    with serving([reply(("lights", {"device": "lamp"}))]) as server:
+        use(engine, server)
+        assert do(engine, "Dev: make the lamp glow")[1]["success"]
+        assert shown(server.asked[0])["request"] == "make the lamp glow"
+        assert list(Constructions(engine.store).all()) == []
+        before = len(engine.threads())
+        for text in ("record the rain", "learn: make the lamp glow"):
+            reading, result = do(engine, text, grammar=text[0] == "r")
+            assert (reading, result["status"], result["exitCode"]) == ({}, "refused", 2)
+            assert "cannot be learned" in result["message"]
+        assert (len(server.asked), len(engine.threads())) == (1, before)
 
 
 def test_a_question_of_the_model_is_asked_in_the_conversation(engine: Engine) -> None:
@@ -155,13 +179,39 @@ def test_an_excluded_model_is_not_asked(engine: Engine) -> None:
         assert (result["status"], server.asked) == ("missed", [])
 
 
+def test_the_usage_of_a_request_has_its_translation(engine: Engine) -> None:
+    """What the model used is the usage of the request that it was asked for, also of one that it
+    did not understand; a hit of a construction uses none, and a removed thread is named.
+    """
+    turns = [reply(("lights", {"device": "lamp"})), reply(question={"text": "Which?"})]
+    with serving(turns) as server:
+        use(engine, server)
+        for text in ("make the lamp glow", "make the desk glow", "glow as before"):
+            do(engine, text)
+    id = current_conversation(engine.store, now_ms())
+    asked, hit, missed = usage_by_request(engine, id)[:2] + usage_by_request(engine, id)[-1:]
+    assert [one.request.text for one in (asked, hit, missed)] == [
+        "make the lamp glow",
+        "make the desk glow",
+        "glow as before",
+    ]
+    assert [len(one.threads) for one in (asked, hit, missed)] == [2, 1, 1]
+    assert (asked.spent.tokens > 0, hit.spent.tokens) == (True, 0)
+    assert missed.spent.tokens == engine.thread(missed.threads[0]).spent.tokens > 0
+    engine.remove_thread(asked.threads[0])
+    [left, *_] = usage_by_request(engine, id)
+    assert (left.removed, left.spent.tokens) == (asked.threads[:1], 0)
+
+
 def test_a_cancelled_request_ends_its_translation(engine: Engine) -> None:
     """Ctrl-C while the model thinks kills the thread of the translation."""
     gate = threading.Event()
     with serving([reply(gate=gate)]) as server:
         use(engine, server)
         id = current_conversation(engine.store, now_ms())
-        session = ConversationSession(engine, id, lambda: ConversationReader(engine), now_ms)
+        session = ConversationSession(
+            engine, id, lambda: ConversationReader(engine, now_ms), now_ms
+        )
         request = ConversationRequest(id=new_request_id(now_ms()), text="glow", directory="/")
         found: dict[str, Any] = {}
         for event in session.run(request, Caller(environment=dict(os.environ)), agree):

@@ -38,7 +38,7 @@ READING = [
     ("git status", "git-status", "branch: trunk"),
     ("show me the last 5 commits", "git-log", "Ada: first words"),
     ("what was committed in the past 2 weeks", "recent-commits", "Ada: first words"),
-    ("git diff", "git-diff", "nothing has changed"),
+    ("git diff", "git-diff", "no tracked file has changed"),
     ("which branches are there?", "git-branches", "* trunk"),
     ("show the commits by ada", "commits-by-author", "first words"),
     ("find commits that mention first", "search-commits", "first words"),
@@ -175,7 +175,7 @@ def test_the_product_says_what_it_can_do(command: Command) -> None:
     done = command("do", "what can you do?")
     assert done.returncode == 0, done.stderr
     packs = [line.partition(":")[0] for line in done.stdout.splitlines() if line[:1].isalpha()]
-    assert packs == ["files", "git", "notes", "product", "system", "web"]
+    assert packs == ["browser", "files", "git", "notes", "product", "system", "web"]
     sentences = [line.strip() for line in done.stdout.splitlines() if line.startswith("  ")]
     assert len(set(sentences)) >= 40
 

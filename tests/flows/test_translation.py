@@ -61,7 +61,9 @@ def test_a_sentence_becomes_a_call(shipped: Engine) -> None:
     seen = shown(asked[0])
     assert seen["request"] == "show me the files in /etc"
     assert seen["context"] == {"instructions": "Paths are absolute."}
-    assert "list-files" in [flow["flow"] for flow in seen["flows"]]
+    offered = [flow["flow"] for flow in seen["flows"]]
+    assert "list-files" in offered
+    assert not {"calls", "interpret", "reason"} & set(offered)
 
 
 def test_an_answer_of_nonsense_fails_and_runs_nothing(shipped: Engine) -> None:

@@ -1,14 +1,15 @@
 """Conversations in tests: a reader of sentences, and a process that submits one request, as
 `python -m testbed.conversing STORE CONVERSATION REQUEST SENTENCE [WORD…]`.
 
-It prints each event as a line of JSON. Words: ``agree`` answers questions with yes, ``detach`` ends
-when the thread has started.
+It prints each event as a line of JSON. Words: ``agree`` answers questions with yes, ``silent``
+never answers one, ``detach`` ends when the thread has started.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -50,7 +51,16 @@ class WordReader:
                 return Interpretation(calls=(Call(flow=request.text),), by="verb", rule="words")
             case "sure":
                 return _reading(rest, confirm=(rest.partition(" ")[0],))
-            case "count" | "marked" | "planned" | "sleeper" | "gone" | "asking" | "shown":
+            case (
+                "count"
+                | "marked"
+                | "planned"
+                | "sleeper"
+                | "gone"
+                | "asking"
+                | "choosing"
+                | "shown"
+            ):
                 return _reading(request.text)
             case _:
                 return Miss(sentence=request.text, why=f"no rule reads {request.text!r}")
@@ -103,11 +113,16 @@ def decline(_question: Mapping[str, object]) -> Mapping[str, object]:
     return {"run": False}
 
 
+def stay_silent(_question: Mapping[str, object]) -> Mapping[str, object]:
+    signal.pause()
+    return {}
+
+
 def main() -> None:
     root, conversation, request, text, *words = sys.argv[1:]
     engine = Engine(Store.open(Path(root)))
     access = session(engine, conversation)
-    respond = agree if "agree" in words else decline
+    respond = agree if "agree" in words else stay_silent if "silent" in words else decline
     try:
         for event in access.run(sentence(request, text), Caller(), respond):
             os.write(1, json.dumps(event).encode() + b"\n")

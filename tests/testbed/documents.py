@@ -13,14 +13,20 @@ from jsonschema import Draft202012Validator
 SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
 GROUPS = {
     "constructions": ("delete", "list", "promote", "prune", "show"),
-    "conversation": ("delete", "list", "new", "rename", "show", "switch"),
+    "conversation": ("cancel", "delete", "list", "new", "rename", "show", "status", "switch"),
+    "patterns": ("suggest",),
     "thread": ("diff", "merge", "rm", "show"),
     "grammar": ("check", "complete", "match"),
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),
+    "memory": ("list", "search", "show"),
+    "notify": ("clear", "list", "show"),
+    "proposal": ("accept", "reject", "show"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }
-FOLLOWED = frozenset({"do", "run", "resume", "answer", "fork"})
+LISTED = frozenset({"memory", "notify"})
+"""Groups that list if no subcommand is named."""
+FOLLOWED = frozenset({"action", "do", "run", "resume", "answer", "fork"})
 NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due", "--explain"})
 
 
@@ -44,11 +50,16 @@ def check_document(words: Sequence[str], stdout: str) -> None:
 def schema_name(words: Sequence[str]) -> str | None:
     """Return the schema of a command line; None for a verb without one."""
     verb = words[0] if words else ""
+    if verb == "do" and (sentence := next((word for word in words if word[:1] == "@"), "")):
+        return schema_name(sentence[1:].split())
     if verb in GROUPS:
-        inner = next((word for word in words[1:] if word in GROUPS[verb]), "show")
+        default = "list" if verb in LISTED else "show"
+        inner = next((word for word in words[1:] if word in GROUPS[verb]), default)
         if verb == "thread" and inner == "show" and {"-f", "--follow"} & set(words):
             return "events"
         return f"{verb}-{inner}"
+    if verb == "random" and "--run" in words:
+        return "events"
     if verb in FOLLOWED and not NOT_FOLLOWED & set(words):
         return "events"
     return verb if (SCHEMAS / f"{verb}.json").exists() else None

@@ -16,13 +16,17 @@ import psutil
 GONE_WITHIN_S = 10.0
 
 
+SERVERS = ("uncaged_engine.worker", "uncaged_browser.session")
+
+
 def workers_of(root: Path) -> list[psutil.Process]:
-    """The live workers whose store is *root* or lies below it."""
+    """The live workers and browser sessions whose store is *root* or lies below it."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):  # it ended while we looked
             words = process.cmdline()
-            if "uncaged_engine.worker" in " ".join(words[:6]) and any(
+            program = " ".join(words[:6])
+            if any(server in program for server in SERVERS) and any(
                 _is_below(word, root) for word in words
             ):
                 found.append(process)

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 import pytest
 from testbed import straced
 from testbed.cells import LANDLOCK_VERSIONS, version_of
+from uncaged_browser.browsers.installed import usable_browsers
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_engine.sandbox.mechanism import choose, landlock_abi
 
-NAMES = ("bubblewrap", "landlock", "strace", *LANDLOCK_VERSIONS)
+NAMES = ("bubblewrap", "landlock", "strace", "chromium", *LANDLOCK_VERSIONS)
 
 
 def need(names: Iterable[str]) -> None:
@@ -31,6 +32,8 @@ def lacking(name: str) -> str:
     """Return the reason why this machine lacks a requirement; empty if it has it."""
     if name == "strace":
         return "" if straced.available() else "strace is not installed, or may not trace here"
+    if name == "chromium":
+        return "" if usable_browsers(os.environ) else "no usable browser is installed"
     if name in LANDLOCK_VERSIONS:
         offered = landlock_abi(os.uname().machine)
         return (

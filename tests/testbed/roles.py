@@ -15,6 +15,7 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.door.agents import AgentRequest
 from uncaged_engine.door.effects import Cancel, EffectContext, ThreadContext
 from uncaged_engine.door.outcomes import Outcome
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.settings.config import Config
 
 THREAD = ThreadId("01HX5WBE00ABCDEFGHJKMNPQRS")
@@ -56,7 +57,8 @@ def role_bundle(*names: str, policy: Mapping[str, object] | None = None) -> Bund
         "policy": {"role": {"workspace": "write"}} if policy is None else policy,
     }
     return read_bundle(
-        f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode()
+        f"descriptor = {descriptor!r}\ndef run(input, options):\n    yield {{'null': {{}}}}\n".encode(),
+        KNOWN,
     )
 
 
@@ -139,6 +141,7 @@ class EffectHarness:
             intended_ms=0,
             cancel=self.cancel,
             note=None,
+            redo=False,
             answer=None,
             done={},
             numbers=count(2),

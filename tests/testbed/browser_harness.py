@@ -1,0 +1,61 @@
+"""A running browser with its event loop, and fresh contexts in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from uncaged_browser.browsers.installed import find_browser
+from uncaged_browser.browsers.launch import LaunchedBrowser, LaunchOptions, launched
+from uncaged_browser.driving.context import DrivenContext
+
+Result = TypeVar("Result")
+
+
+class BrowserHarness:
+    """A browser that a test drives."""
+
+    def __init__(self, runner: asyncio.Runner, browser: LaunchedBrowser) -> None:
+        self._runner = runner
+        self._browser = browser
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return the result of a coroutine that uses the browser."""
+        return self._runner.run(work)
+
+    @asynccontextmanager
+    async def context(self) -> AsyncIterator[DrivenContext]:
+        """Open a context of its own for the block."""
+        context = DrivenContext(await self._browser.browser.new_context())
+        try:
+            yield context
+        finally:
+            await context.aclose()
+
+
+@contextmanager
+def running_browser() -> Iterator[BrowserHarness]:
+    """Run a browser for the block."""
+    from playwright.async_api import async_playwright
+
+    directory = Path(tempfile.mkdtemp(prefix="uncaged-browser-"))
+    directory.chmod(0o711)
+    program = find_browser(None, os.environ)
+    try:
+        with asyncio.Runner() as runner:
+            manager = async_playwright()
+            playwright = runner.run(manager.__aenter__())
+            running = launched(playwright, LaunchOptions(program=program), directory)
+            try:
+                yield BrowserHarness(runner, runner.run(running.__aenter__()))
+                runner.run(running.__aexit__(None, None, None))
+            finally:
+                runner.run(manager.__aexit__(None, None, None))
+    finally:
+        shutil.rmtree(directory)
