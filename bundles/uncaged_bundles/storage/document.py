@@ -228,6 +228,17 @@ class Document:
                 lambda text: _put_into(text, (section, parent), (key, entry), changed)
             )
 
+    def put_value(self, section: str, key: str, value: object) -> None:
+        """Set one key of a section; its other keys are unchanged."""
+        parent = self._section_node(section)
+        if parent is None:
+            parent = _represented({})
+            _replace(self._root, section, parent)
+        parent.flow_style = False
+        new = _represented(value)
+        _replace(parent, key, new)
+        self._changes.append(lambda text: _put_value(text, (section, parent), (key, new)))
+
     def drop(self, section: str, key: str) -> None:
         """Remove the entry, and any repetition of it."""
         node = self._section_node(section)
@@ -269,6 +280,16 @@ def _spans(
         found[name] = starts[first], starts[last + 1]
         after = last + 1
     return found
+
+
+def _put_value(
+    text: Rewriting, section: tuple[str, yaml.Node], entry: tuple[str, yaml.Node]
+) -> None:
+    """Change the entry, else the section."""
+    try:
+        text.set((section[0],), *entry)
+    except LookupError:
+        text.set((), *section)
 
 
 def _put_into(

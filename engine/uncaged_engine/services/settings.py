@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from ..settings.config import NOTHING, Config, FlowSettings, McpServerSettings, SearchSettings
-from ..settings.config_file import parse_config
+from ..settings.config import (
+    NOTHING,
+    BrowserSettings,
+    Config,
+    FlowSettings,
+    McpServerSettings,
+    Resolver,
+    SearchSettings,
+)
+from ..settings.config_file import TEXT_PLACE, parse_config
 from ..settings.editing import change_setting
 
 __all__ = [
     "NOTHING",
+    "TEXT_PLACE",
+    "BrowserSettings",
     "Config",
     "FlowSettings",
     "McpServerSettings",
+    "Resolver",
     "SearchSettings",
     "change_setting",
     "parse_config",

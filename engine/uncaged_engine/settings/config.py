@@ -134,6 +134,8 @@ class SecretSource:
 
 
 HealMode = Literal["off", "propose", "apply"]
+Resolver = Literal["search", "keyword", "encyclopedia", "history"]
+"""Ways to find the page that a name means, in the order in which they are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,12 +144,22 @@ class BrowserSettings:
     is a person's choice. port: of loopback, where the extension connects. heal: whether a web flow
     goes on with an element that is like one that it does not find, and proposes (``apply``:
     accepts) a version with it.
+    resolvers: those that are on; sessions note the pages that they open only if ``history`` is.
+    search: name of the search provider. providers: address templates by name, beside the usual
+    ones. encyclopedia: address template of an article. keywords: addresses by name. knowledge:
+    hosts whose pages are indexed when a session opens them.
     """
 
     program: str | None = None
     sandbox: bool = True
     port: int = 8811
     heal: HealMode = "propose"
+    resolvers: tuple[Resolver, ...] = ("search", "keyword", "encyclopedia")
+    search: str = "duckduckgo"
+    providers: Mapping[str, str] = field(default_factory=dict)
+    encyclopedia: str = "https://en.wikipedia.org/wiki/{text}"
+    keywords: Mapping[str, str] = field(default_factory=dict)
+    knowledge: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,8 @@ from .sections import (
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
 CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+TEXT_PLACE = "{text}"
+"""The part of an address template that the words take."""
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_SERVER_NAME_CHARACTERS = 30
 MAX_SERVERS = 50
@@ -140,6 +142,7 @@ def dangling(section: ConfigSection) -> Iterator[str]:
             read_target(section.search.url)
         except UrlError as exc:
             yield f"search.url: {exc}"
+    yield from address_problems(section.browser)
     yield from server_problems(section.mcp_servers)
     for key, chosen in (("model", section.model), ("extractor", section.extractor)):
         if chosen is not None and chosen not in section.models:
@@ -147,6 +150,23 @@ def dangling(section: ConfigSection) -> Iterator[str]:
                 get_close_matches(chosen, section.models, n=3) or sorted(section.models) or ["none"]
             )
             yield f"{key}: there is no model {chosen!r} under models (there are: {', '.join(near)})"
+
+
+def address_problems(browser: BrowserSection) -> Iterator[str]:
+    """Yield problems of the addresses and address templates in the section ``browser``."""
+    templates = {
+        "encyclopedia": browser.encyclopedia,
+        **{f"providers.{name}": template for name, template in browser.providers.items()},
+    }
+    for key, template in templates.items():
+        if template.count(TEXT_PLACE) != 1:
+            yield f"browser.{key}: must have {TEXT_PLACE} once, in the place of the words, not {template!r}"
+    keywords = {f"keywords.{name}": address for name, address in browser.keywords.items()}
+    for key, address in {**templates, **keywords}.items():
+        try:
+            read_target(address.replace(TEXT_PLACE, "words"))
+        except UrlError as exc:
+            yield f"browser.{key}: {exc}"
 
 
 def server_problems(servers: Mapping[str, McpServerSection]) -> Iterator[str]:
@@ -233,6 +253,12 @@ def settle(section: ConfigSection, path: Path) -> Config:
             sandbox=section.browser.sandbox == "on",
             port=section.browser.port,
             heal=section.browser.heal,
+            resolvers=tuple(section.browser.resolvers),
+            search=section.browser.search,
+            providers=section.browser.providers,
+            encyclopedia=section.browser.encyclopedia,
+            keywords=section.browser.keywords,
+            knowledge=tuple(host.casefold() for host in section.browser.knowledge),
         ),
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={

@@ -1,4 +1,4 @@
-"""Change of one top-level setting in ``config.yaml``; its other lines are unchanged."""
+"""Change of one setting in ``config.yaml``; its other lines are unchanged."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from .config import Config
 LOCK_TIMEOUT_S = 10.0
 
 
-def change_setting(path: Path, key: str, value: Callable[[Config], object]) -> None:
+def change_setting(
+    path: Path, key: str, value: Callable[[Config], object], *, section: str | None = None
+) -> None:
     """Set a key to the value that follows from the current settings.
 
+    Args:
+        section: the top-level mapping that has the key; None for a top-level key.
     Raises:
         UsageError: the file is no valid config. RefusedError: another process is changing it.
     """
@@ -27,7 +31,13 @@ def change_setting(path: Path, key: str, value: Callable[[Config], object]) -> N
         with changing(path, timeout_s=LOCK_TIMEOUT_S):
             before = read_if_there(path) or b""
             document = Document.parse(before, str(path))
-            document.put_top(key, value(parse_config(before, path)), inline=True)
-            write_atomically(path, document.rewritten())
+            new = value(parse_config(before, path))
+            if section is None:
+                document.put_top(key, new, inline=True)
+            else:
+                document.put_value(section, key, new)
+            after = document.rewritten()
+            parse_config(after, path)
+            write_atomically(path, after)
     except DamagedError as exc:
         raise UsageError(str(exc)) from exc

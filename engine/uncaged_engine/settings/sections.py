@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from .config import Strategy
+from .config import HealMode, Resolver, Strategy
 
 
 class StrictSection(BaseModel):
@@ -90,7 +90,13 @@ class BrowserSection(StrictSection):
     program: str | None = None
     sandbox: Literal["on", "off"] = "on"
     port: Annotated[int, Field(ge=1, le=65_535)] = 8811
-    heal: Literal["off", "propose", "apply"] = "propose"
+    heal: HealMode = "propose"
+    resolvers: list[Resolver] = ["search", "keyword", "encyclopedia"]
+    search: str = "duckduckgo"
+    providers: dict[str, str] = {}
+    encyclopedia: str = "https://en.wikipedia.org/wiki/{text}"
+    keywords: dict[str, str] = {}
+    knowledge: list[str] = []
 
 
 class RatesSection(StrictSection):
