@@ -6,20 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.door.effects import EffectContext
-from uncaged_engine.services import secrets
 
 from .choice import ChosenModel, choose
-from .connection import open_client
-from .conversation import Conversation, user_turn
-from .data import DataSchema, ask_for_data
 from .errors import ModelFailed
-from .loop import LoopLimits, NoTools, ToolLoop
 from .prompts.fences import fenced
 from .prompts.history import cut
+from .questions import ModelQuestion, ModelSession
 from .retries import ConversationCancelled
 
 MAX_TEXT_CHARACTERS = 60_000
@@ -58,44 +53,25 @@ def extract_data(
         EnvironmentLacks: the extractor is unavailable.
     """
     name, chosen = chosen_extractor(context)
-    data_schema = DataSchema.of(schema)
-    whole = "\n\n".join(
-        (prompt.strip(), "The answer:", fenced(cut(text, MAX_TEXT_CHARACTERS)), data_schema.rule)
+    session = ModelSession(
+        chosen,
+        context.environment,
+        context.cancel,
+        record=lambda fields: record({"extractor": name, **fields}),
+        progress=lambda fields: progress({"extractor": name, **fields}),
     )
-
-    def redacted(fields: Mapping[str, object]) -> dict[str, object]:
-        return cast(
-            "dict[str, object]", secrets.redact({"extractor": name, **fields}, chosen.known)
-        )
-
-    with open_client(chosen.settings, context.environment) as (client, connection):
-        loop = ToolLoop(
-            client,
-            Conversation(system=SYSTEM, turns=[user_turn(whole)]),
-            tools=NoTools(),
-            limits=LoopLimits(seconds=timeout_s, turns=4),
-            connection=connection,
-            cancel=context.cancel,
-            progress=lambda fields: progress(redacted(fields)),
-            schema=data_schema.schema,
-        )
-        try:
-            answer = ask_for_data(loop, data_schema, lambda fields: record(redacted(fields)))
-        except (ModelFailed, ConversationCancelled) as exc:
-            return Extraction(
-                meta=None,
-                fits=False,
-                problem=str(secrets.redact(str(exc), chosen.known)),
-                usage=loop.meter.document(),
-            )
-        except EnvironmentLacks as exc:
-            raise EnvironmentLacks(str(secrets.redact(str(exc), chosen.known))) from None
-    return Extraction(
-        meta=answer.value if answer.fits else None,
-        fits=answer.fits,
-        problem=answer.problems[-1] if answer.problems else "",
-        usage=loop.meter.document(),
+    material = fenced(cut(text, MAX_TEXT_CHARACTERS))
+    question = ModelQuestion(
+        system=SYSTEM,
+        prompt="\n\n".join((prompt.strip(), "The answer:", material)),
+        schema=schema,
+        timeout_s=timeout_s,
     )
+    try:
+        data = session.ask(question)
+    except (ModelFailed, ConversationCancelled) as exc:
+        return Extraction(meta=None, fits=False, problem=str(exc), usage=session.usage)
+    return Extraction(meta=data.value, fits=data.fits, problem=data.problem, usage=data.usage)
 
 
 def chosen_extractor(context: EffectContext) -> tuple[str, ChosenModel]:
