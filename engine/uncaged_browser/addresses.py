@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from uncaged_bundles.errors import UsageError
 
-__all__ = ["address_of"]
+__all__ = ["address_of", "is_name"]
 
 NAME = re.compile(r"(?:[\w-]{1,63}\.)+[a-z]{2,63}|localhost|(?:[\w-]+\.)+localhost", re.IGNORECASE)
 MAX_CHARACTERS = 2_000
@@ -33,6 +33,11 @@ def address_of(text: str) -> str:
         )
     is_local = host == "localhost" or host.endswith(".localhost") or _is_loopback(host)
     return f"{'http' if is_local else 'https'}://{wanted}"
+
+
+def is_name(text: str) -> bool:
+    """Whether a text that is no address may be the name of a page: it has no scheme and no path."""
+    return text.isprintable() and ":" not in text and "/" not in text and bool(text.strip())
 
 
 def _host(address: str) -> str | None:

@@ -191,10 +191,12 @@ class ReadView(Operation):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadElements(Operation):
     """Return facts about the operable elements of the page or of a frame. number: of an element,
-    from 0, whose alternatives are returned under ``names``.
+    from 0, whose alternatives are returned under ``names``. target: of one element, operable or
+    not, whose alternatives alone are returned, with those of the frames around it.
     """
 
     do: ClassVar[str] = "elements"
+    target: MaybeTarget = None
     frame: Frames = ()
     number: Annotated[int | None, shapes.whole_between(0, 10_000)] = None
 
@@ -360,17 +362,23 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 """Operations by name."""
 
 
-def read_operation(body: object, path: shapes.Path = ("browser",)) -> Operation:
+def read_operation(
+    body: object,
+    path: shapes.Path = ("browser",),
+    table: Mapping[str, type[Operation]] = OPERATIONS,
+) -> Operation:
     """Return the operation that a mapping describes.
 
+    Args:
+        table: the operations that it may be.
     Raises:
         ShapeError: the name or a parameter is unknown or wrong; the message has its path.
     """
     mapping = dict(shapes.mapping(body, path))
     do = shapes.text(shapes.required(mapping, "do", path), (*path, "do"))
-    cls = OPERATIONS.get(do)
+    cls = table.get(do)
     if cls is None:
-        shapes.known_keys({do: None}, tuple(OPERATIONS), (*path, "do"))
+        shapes.known_keys({do: None}, tuple(table), (*path, "do"))
         raise AssertionError(do)
     del mapping["do"]
     return fields.read(cls, mapping, path)

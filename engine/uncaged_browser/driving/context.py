@@ -148,6 +148,11 @@ class DrivenContext:
         """Take a tab that left the scope from the page that it is at."""
         await page.goto("about:blank")
 
+    @property
+    def secret_values(self) -> frozenset[str]:
+        """Return the secrets that were typed into pages of the context."""
+        return frozenset(self._secret_values)
+
     def masked(self, page: Page) -> list[Locator]:
         """Return what pictures do not show: fields that hold secrets, and elements with a secret as
         text.

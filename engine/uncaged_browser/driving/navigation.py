@@ -19,6 +19,7 @@ __all__ = ["back", "follow", "forward", "navigate", "open_tab", "reload"]
 SCHEMES = ("http", "https")
 LISTED_LINKS = 5
 ERROR_PAGE_S = 1.0
+FIRST_ERROR_STATUS = 400
 
 
 def checked_url(url: str) -> str:
@@ -45,11 +46,11 @@ async def open_tab(context: DrivenContext, operation: Open) -> dict[str, object]
     url = checked_url(operation.url)
     page = await context.tabs.new()
     try:
-        await _goto(context, page, url, operation.timeout_s)
+        status = await _goto(context, page, url, operation.timeout_s)
     except BrowserProblem:
         await page.close()
         raise
-    return await context.tabs.document(page)
+    return {**await context.tabs.document(page), **status}
 
 
 async def navigate(context: DrivenContext, operation: Navigate) -> dict[str, object]:
@@ -59,15 +60,18 @@ async def navigate(context: DrivenContext, operation: Navigate) -> dict[str, obj
         page = await context.tabs.new()
     else:
         page = context.tabs.page(operation.tab)
-    await _goto(context, page, url, operation.timeout_s)
-    return await context.tabs.document(page)
+    status = await _goto(context, page, url, operation.timeout_s)
+    return {**await context.tabs.document(page), **status}
 
 
-async def _goto(context: DrivenContext, page: Page, url: str, timeout_s: float) -> None:
+async def _goto(
+    context: DrivenContext, page: Page, url: str, timeout_s: float
+) -> dict[str, object]:
+    """Load an address; return the status of the reply under ``status`` if it is an error."""
     from playwright.async_api import Error, TimeoutError
 
     try:
-        await page.goto(url, timeout=timeout_s * 1000, wait_until="load")
+        response = await page.goto(url, timeout=timeout_s * 1000, wait_until="load")
     except TimeoutError:
         raise BrowserProblem(
             "timeout", f"{url[:200]} did not load within {timeout_s:g} s"
@@ -78,6 +82,9 @@ async def _goto(context: DrivenContext, page: Page, url: str, timeout_s: float) 
             with suppress(Error):
                 await page.wait_for_url("chrome-error://**", timeout=ERROR_PAGE_S * 1000)
         raise context.problem(exc, f"{url[:200]} could not be loaded") from None
+    if response is None or response.status < FIRST_ERROR_STATUS:
+        return {}
+    return {"status": response.status}
 
 
 async def back(context: DrivenContext, operation: Back) -> dict[str, object]:

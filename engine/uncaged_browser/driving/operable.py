@@ -11,6 +11,7 @@ from ..elements.scripts import page_script
 from ..elements.targets import ElementTarget
 from ..operations import ReadElements, ReadForms
 from ..problems import BrowserProblem
+from .elements import element_of
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page
@@ -19,17 +20,45 @@ if TYPE_CHECKING:
 
 __all__ = ["elements", "forms"]
 
+MAX_TEXT_CHARACTERS = 4_000
 SCRIPTS = Path(__file__).parent.parent / "elements"
 
 
 async def elements(context: DrivenContext, operation: ReadElements) -> dict[str, object]:
-    """Return facts about the operable elements, in the order of the page."""
+    """Return facts about the operable elements, in the order of the page, or the ways to find one
+    element.
+    """
+    if operation.target is not None:
+        return await _named(context, operation)
     return await _evaluated(context, operation, "operable.js")
 
 
 async def forms(context: DrivenContext, operation: ReadForms) -> dict[str, object]:
     """Return the forms, in the order of the page."""
     return await _evaluated(context, operation, "forms.js")
+
+
+async def _named(context: DrivenContext, operation: ReadElements) -> dict[str, object]:
+    """Return the ways to find an element and the frames around it, and its text."""
+    page = context.tabs.page(operation.tab)
+    found = await element_of(context, page, operation)
+    timeout_ms = operation.timeout_s * 1000
+    element = await found.locator.element_handle(timeout=timeout_ms)
+    names = await element.evaluate(_script("names.js"))
+    text = await found.locator.inner_text(timeout=timeout_ms)
+    frames: list[object] = []
+    frame = await element.owner_frame()
+    while frame is not None and frame.parent_frame is not None:
+        holder = await frame.frame_element()
+        frames.insert(0, await holder.evaluate(_script("names.js")))
+        frame = frame.parent_frame
+    return {
+        "url": page.url,
+        "alternative": found.index,
+        "names": names,
+        "frames": frames,
+        "text": text[:MAX_TEXT_CHARACTERS],
+    }
 
 
 async def _evaluated(

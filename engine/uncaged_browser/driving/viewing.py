@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..operations import ReadView
 from ..problems import BrowserProblem
 from ..view.references import ViewedPart, ViewReferences
-from ..view.tree import ViewNode, read_snapshot
+from ..view.tree import ViewNode, plain, read_snapshot
 from ..view.writing import MAX_CHARACTERS, ViewWriter, characters_for, nodes_with_words
 from .elements import element_of
 
@@ -54,6 +55,20 @@ HUGE = """([words, skip, most, small]) => {
   return found;
 }"""
 SMALL_PART = 300
+HIDDEN = "•••"
+PASSWORDS = "input[type=password]"
+VALUES = "fields => fields.map(field => field.value)"
+
+
+async def hidden_values(context: DrivenContext, page: Page) -> frozenset[str]:
+    """Return the values of password fields, and the secrets that were typed."""
+    from playwright.async_api import Error
+
+    found = set(context.secret_values)
+    for frame in page.frames:
+        with suppress(Error):  # the frame is gone
+            found.update(await frame.locator(PASSWORDS).evaluate_all(VALUES))
+    return frozenset(plain(value) for value in found if value.strip())
 
 
 async def view(context: DrivenContext, operation: ReadView) -> dict[str, object]:
@@ -66,7 +81,7 @@ async def view(context: DrivenContext, operation: ReadView) -> dict[str, object]
     )
     if part is None:
         await context.references.begin(page)
-    viewer = PageViewer(context.references, page, operation)
+    viewer = PageViewer(context.references, page, operation, await hidden_values(context, page))
     if part is not None and part.skip is None:
         text = viewer.write(part.nodes, characters)
     elif operation.target is None and size["elements"] > MAX_ELEMENTS:
@@ -93,8 +108,16 @@ async def view(context: DrivenContext, operation: ReadView) -> dict[str, object]
 class PageViewer:
     """Writes views of one page. orders: texts that give orders."""
 
-    def __init__(self, references: ViewReferences, page: Page, operation: ReadView) -> None:
+    def __init__(
+        self,
+        references: ViewReferences,
+        page: Page,
+        operation: ReadView,
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        """Args: hidden: values of fields that a view does not show."""
         self.orders: list[str] = []
+        self._hidden = hidden
         self._references = references
         self._page = page
         self._operation = operation
@@ -103,6 +126,10 @@ class PageViewer:
     def write(self, nodes: Any, characters: int) -> str:
         """Return the text of nodes."""
         writer = ViewWriter(self._reference, self._part)
+        for node in nodes:
+            for one in node.within() if self._hidden else ():
+                if one.text in self._hidden:
+                    one.text = HIDDEN
         text = writer.write(nodes, characters)
         self.orders.extend(writer.orders)
         return text

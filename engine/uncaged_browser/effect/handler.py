@@ -1,8 +1,8 @@
-"""The effect `browser`: one operation on a page of a browser session.
+"""The effect `browser`: one operation on a page of a browser session, or a question about the page.
 
 ``{"browser": {"do": "click", "target": […], …}}`` answers with the operation's value
-(`uncaged_browser.operations`). The context of a thread is opened with its first operation and is
-closed by the session after the thread's end.
+(`uncaged_browser.operations`). Lookups and questions are made of several operations. The context of
+a thread is opened with its first operation and is closed by the session after the thread's end.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.services.blobs import BlobDirectory
 
+from ..knowledge.index import knowledge_path
+from ..lookup.performing import looked_up
+from ..lookup.requests import LOOKUPS, FindPage, SearchWeb
 from ..operations import OPERATIONS, Operation, read_operation
 from ..problems import BrowserProblem
+from ..questions.requests import QUESTIONS, PageQuestion
 from ..secrets import BoundSecrets
 from ..session.address import DEFAULT_SESSION
 from ..session.client import SessionClient, SessionGone
@@ -30,11 +34,13 @@ from .healing import perform_or_heal
 from .limits import BrowserLimits
 from .secrets import EffectSecrets
 
-__all__ = ["BrowserCall", "BrowserHandler"]
+__all__ = ["EFFECTS", "BrowserCall", "BrowserHandler"]
 
 if TYPE_CHECKING:
     from ..goal.tools import BrowserTools
 
+EFFECTS = {**OPERATIONS, **LOOKUPS, **QUESTIONS}
+"""All that the effect can do, by name."""
 PICTURE_S = 5.0
 GONE = "the browser session ended during the operation"
 NOT_PRIVATE = (
@@ -50,7 +56,7 @@ class BrowserHandler(Handler):
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return ``repeat`` for an operation that only reads; a person decides about the others."""
         del bundle
-        operation = OPERATIONS.get(str(body.get("do"))) if isinstance(body, Mapping) else None
+        operation = EFFECTS.get(str(body.get("do"))) if isinstance(body, Mapping) else None
         return "repeat" if operation is not None and operation.effect == "reads" else "ask"
 
     def tools(self, options: Mapping[str, object], context: EffectContext) -> BrowserTools:
@@ -60,12 +66,16 @@ class BrowserHandler(Handler):
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         try:
-            operation = read_operation(body)
+            operation = read_operation(body, table=EFFECTS)
         except shapes.ShapeError as exc:
             return Failure.of("effect", str(exc))
         limits = BrowserLimits.of(context.bundle.descriptor.policy.limits.get(self.kind, {}))
         if limits.profile == "kept" and not limits.private:
             return Failure.of("policy", f"browser: {NOT_PRIVATE}")
+        if isinstance(operation, PageQuestion):
+            from .questions import answer_question  # few flows ask a model
+
+            return answer_question(limits, operation, context)
         call = BrowserCall(limits, operation, cast("Mapping[str, object]", body), context)
         with SessionClient.open(context.store, DEFAULT_SESSION) as client:
             return call.perform(client)
@@ -132,12 +142,19 @@ class BrowserCall:
     def _value(self, client: SessionClient, secrets: BoundSecrets) -> Any:
         """Return the session's answer, or that of the operation on a healed target."""
         name, scope = self._spec.name, self._spec.scope
-        return perform_or_heal(
-            self._operation,
-            self._body,
-            self._context,
-            lambda body, timeout_s: client.perform(name, body, timeout_s, secrets, scope),
-        )
+
+        def perform(body: Mapping[str, object], timeout_s: float) -> Any:
+            return client.perform(name, body, timeout_s, secrets, scope)
+
+        if isinstance(self._operation, FindPage | SearchWeb):
+            return looked_up(
+                self._operation,
+                self._context.config.browser,
+                # a thread with a context of its own does not learn what the person visited
+                knowledge_path(self._context.store) if name == KEPT else None,
+                perform,
+            )
+        return perform_or_heal(self._operation, self._body, self._context, perform)
 
     def _picture(self, client: SessionClient) -> dict[str, str]:
         """Keep a picture of the page if the thread has screenshots; a picture that cannot be made

@@ -25,6 +25,7 @@ from .address import lock_path, profile_path, socket_path
 from .contexts import SessionContexts, proxied
 from .external import ExternalBrowser
 from .messages import KEPT, ContextSpec
+from .noting import PageNotes
 from .server import SessionServer
 from .starting import NOT_READY, READY
 
@@ -70,7 +71,8 @@ async def run(store: Store, name: str, *, shown: bool, ready: int) -> None:
             async with launched(playwright, browser, profile_path(store, name)) as running:
                 external = ExternalBrowser(playwright, store, settings.port)
                 contexts = SessionContexts(running.browser, running.kept, external, shown=shown)
-                server = SessionServer(contexts, partial(status_of, engine))
+                notes = PageNotes(store, lambda: engine.config.browser)
+                server = SessionServer(contexts, partial(status_of, engine), notes=notes)
                 running.browser.on("disconnected", lambda _: server.stop())
                 await serve(socket_path(store, name), server, ready)
                 await contexts.aclose()

@@ -19,7 +19,8 @@ from ..problems import BrowserProblem
 from ..scope import BrowserScope
 from ..secrets import BoundSecrets
 from .contexts import SessionContexts
-from .messages import MAX_LINE_BYTES, ContextSpec, MissingContext
+from .messages import KEPT, MAX_LINE_BYTES, ContextSpec, MissingContext
+from .noting import PageNotes
 from .resources import ClientResources
 
 __all__ = ["IDLE_S", "SessionServer"]
@@ -39,9 +40,11 @@ class SessionServer:
         contexts: SessionContexts,
         status_of: Callable[[str], str | None],
         *,
+        notes: PageNotes,
         idle_s: float = IDLE_S,
     ) -> None:
-        """Args: status_of: see `SessionContexts.sweep`."""
+        """Args: status_of: see `SessionContexts.sweep`. notes: of pages that the own tabs open."""
+        self._notes = notes
         self._contexts = contexts
         self._status_of = status_of
         self._idle_s = idle_s
@@ -168,8 +171,9 @@ class SessionServer:
         if context is None:
             raise MissingContext(name)
         seen = len(context.refused)
+        operation = read_operation(message.get("operation"))
         value = await context.perform(
-            read_operation(message.get("operation")),
+            operation,
             BoundSecrets.of(message.get("secrets")),
             BrowserScope.read(message.get("scope")),
             passes=message.get("passes") is True,
@@ -178,6 +182,10 @@ class SessionServer:
         if refused and isinstance(value, dict):
             _check_page(value, refused)
             value = {**value, "refused": sorted({f"{host}: {why}" for host, why in refused})}
+        if name == KEPT:
+            why = await self._notes.note(context.control, operation, value)
+            if why and isinstance(value, dict):
+                value = {**value, "notIndexed": why}
         return value
 
 

@@ -1,0 +1,1 @@
+"""Pages by name, and searches of the web."""

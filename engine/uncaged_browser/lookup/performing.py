@@ -1,0 +1,58 @@
+"""Operations of the browser that a lookup is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.records import replace
+from uncaged_engine.services.settings import BrowserSettings
+
+from ..knowledge.index import KnowledgeIndex
+from ..problems import BrowserProblem
+from .providers import filled_template, provider_named
+from .requests import FindPage, SearchWeb
+from .resolvers import PageFinder, Perform
+
+__all__ = ["looked_up"]
+
+
+def looked_up(
+    operation: FindPage | SearchWeb,
+    settings: BrowserSettings,
+    history: Path | None,
+    perform: Perform,
+) -> dict[str, Any]:
+    """Load the page that a lookup means, and return its tab.
+
+    Args:
+        history: the index with the pages that were visited; None leaves out the resolver
+            ``history``.
+    Raises:
+        BrowserProblem: it failed, or nothing was found.
+    """
+    if isinstance(operation, SearchWeb):
+        return _searched(operation, settings, perform)
+    if history is None:
+        resolvers = tuple(one for one in settings.resolvers if one != "history")
+        settings = replace(settings, resolvers=resolvers)
+    finder = PageFinder(settings, KnowledgeIndex(history), perform, operation.timeout_s)
+    found = finder.open(operation.words)
+    if operation.expect is None:
+        return found
+    expected = {"do": "address", "expect": operation.expect.document()}
+    return {**found, **perform(expected, operation.timeout_s)}
+
+
+def _searched(operation: SearchWeb, settings: BrowserSettings, perform: Perform) -> dict[str, Any]:
+    name = operation.provider or settings.search
+    try:
+        url = filled_template(provider_named(name, settings), operation.words)
+    except (NotFoundError, UsageError) as exc:
+        raise BrowserProblem("unsupported", str(exc)) from exc
+    at = {} if operation.tab is None else {"tab": operation.tab}
+    expect = {} if operation.expect is None else {"expect": operation.expect.document()}
+    body = {"do": "navigate", "url": url, "timeout_s": operation.timeout_s, **at, **expect}
+    found: dict[str, Any] = perform(body, operation.timeout_s)
+    return {**found, "provider": name}

@@ -1,0 +1,1 @@
+"""Questions about a page, which a configured model answers."""
