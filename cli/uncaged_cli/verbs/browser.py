@@ -7,33 +7,32 @@ from contextlib import suppress
 from typing import Any
 
 import click
-from uncaged_browser.addresses import address_of
+from uncaged_browser.addresses import address_of, is_name
 from uncaged_browser.browsers.extension import EXTENSION
-from uncaged_browser.operations import read_operation
-from uncaged_browser.problems import BrowserProblem
-from uncaged_browser.session.address import DEFAULT_SESSION, checked_name
+from uncaged_browser.session.address import checked_name
 from uncaged_browser.session.client import SessionClient, SessionGone
-from uncaged_browser.session.messages import KEPT
-from uncaged_bundles.errors import NotFoundError, UncagedError
+from uncaged_bundles.errors import UsageError
 
+from ..browsing import asking, knowledge, lookups
+from ..browsing.session import performed, running_session, session_option
 from ..display import json_output
 from ..display.output import Piece, Styled, next_step, note, result, table, text_width
 from ..display.table import render
 from ..inputs.options import json_option
 from ..runtime import open_engine
 
-HEADERS = ("tab", "title", "address", "")
-session_option = click.option(
-    "--session",
-    "name",
-    default=DEFAULT_SESSION,
-    metavar="NAME",
-    help="The browser session; each has a browser with a profile of its own.",
+PARTS = (
+    lookups.search,
+    lookups.switch_resolvers,
+    knowledge.command,
+    asking.ask,
+    asking.extract,
 )
+HEADERS = ("tab", "title", "address", "")
 
 
 @click.group(
-    subcommand_metavar="launch | status | open | tabs | close | external | stop",
+    subcommand_metavar="launch | status | open | search | tabs | close | ask | extract | knowledge | resolver | external | stop",
     no_args_is_help=True,
 )
 def command() -> None:
@@ -75,7 +74,7 @@ def status(name: str, as_json: bool) -> None:
             next_step("uncaged-workflow browser launch")
         return
     with client:
-        tabs = _performed(client, {"do": "tabs"})
+        tabs = performed(client, {"do": "tabs"})
         threads = client.status()["threads"]
     if as_json:
         json_output.document({"session": name, "running": True, "tabs": tabs, "threads": threads})
@@ -84,15 +83,26 @@ def status(name: str, as_json: bool) -> None:
     _show_tabs(tabs)
 
 
-@command.command("open", short_help="Open an address in a new tab.")
-@click.argument("site", metavar="ADDRESS")
+@command.command("open", short_help="Open an address, or the page that a name means.")
+@click.argument("site", metavar="ADDRESS|NAME")
 @session_option
 @json_option
 def open_site(site: str, name: str, as_json: bool) -> None:
-    """Open ADDRESS in a new tab of a session, which is started if it does not run."""
-    url = address_of(site)
-    with SessionClient.open(open_engine().store, name) as client:
-        tab = _performed(client, {"do": "open", "url": url, "timeout_s": 30})
+    """Open an address in a new tab of a session, which is started if it does not run.
+
+    A text that is no address is the name of a page, which the resolvers look for: see `browser
+    resolver`.
+    """
+    engine = open_engine()
+    try:
+        url = address_of(site)
+    except UsageError:
+        if not is_name(site):
+            raise
+        tab = lookups.opened_by_name(engine, name, site)
+    else:
+        with SessionClient.open(engine.store, name) as client:
+            tab = performed(client, {"do": "open", "url": url, "timeout_s": 30})
     if as_json:
         json_output.document(tab)
     else:
@@ -104,8 +114,8 @@ def open_site(site: str, name: str, as_json: bool) -> None:
 @json_option
 def list_tabs(name: str, as_json: bool) -> None:
     """List the tabs of a session."""
-    with _running(name) as client:
-        tabs = _performed(client, {"do": "tabs"})
+    with running_session(name) as client:
+        tabs = performed(client, {"do": "tabs"})
     if as_json:
         json_output.document(tabs)
     else:
@@ -118,8 +128,8 @@ def list_tabs(name: str, as_json: bool) -> None:
 @json_option
 def close_tab(tab: str | None, name: str, as_json: bool) -> None:
     """Close a tab by its number; without it, the current one."""
-    with _running(name) as client:
-        closed = _performed(client, {"do": "close", **({} if tab is None else {"tab": tab})})
+    with running_session(name) as client:
+        closed = performed(client, {"do": "close", **({} if tab is None else {"tab": tab})})
     if as_json:
         json_output.document(closed)
     else:
@@ -168,23 +178,8 @@ def stop(name: str, as_json: bool) -> None:
         result(f"browser session {name} " + ("is ending" if client else "does not run"))
 
 
-def _running(name: str) -> SessionClient:
-    client = SessionClient.connect(open_engine().store, checked_name(name))
-    if client is None:
-        raise NotFoundError(
-            f"browser session {name} does not run; start it: uncaged-workflow browser launch"
-        )
-    return client
-
-
-def _performed(client: SessionClient, operation: dict[str, Any]) -> Any:
-    """Perform an operation in the session's own tabs."""
-    try:
-        return client.perform(KEPT, operation, read_operation(operation).timeout_s)
-    except BrowserProblem as exc:
-        raise UncagedError(str(exc)) from exc
-    except SessionGone as exc:
-        raise UncagedError("the browser session ended; try again") from exc
+for part in PARTS:
+    command.add_command(part)
 
 
 def _show_tabs(tabs: list[dict[str, Any]]) -> None:

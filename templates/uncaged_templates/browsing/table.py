@@ -44,6 +44,38 @@ FLOWS = (
         ],
     ),
     PageFlow(
+        name="find-page",
+        title="Find a page",
+        description="Opens the page that a name means in a new tab of the browser session.",
+        operation={"do": "find", "timeout_s": 30},
+        parameters={"words": {"type": "string", "description": "the name of a page or site"}},
+        required=["words"],
+        patterns=[
+            f"{POLITE} (go to | navigate to | browse to | visit) $(words:wildcard)",
+            f"{POLITE} open (the)? (page | site | website | homepage) (of | for | called)? $(words:wildcard)",
+        ],
+        examples=[
+            ("visit the python documentation", {"words": "the python documentation"}),
+            ("open the website of the city library", {"words": "the city library"}),
+        ],
+    ),
+    PageFlow(
+        name="search-web",
+        title="Search the web",
+        description="Shows the results of a search in the current tab of the browser session.",
+        operation={"do": "search", "timeout_s": 30},
+        parameters={"words": {"type": "string", "description": "what to search for"}},
+        required=["words"],
+        patterns=[
+            f"{POLITE} search (the)? (web | internet) for $(words:wildcard)",
+            f"{POLITE} search for $(words:wildcard) (online | on the web | on the internet)",
+        ],
+        examples=[
+            ("search the web for otters and kelp", {"words": "otters and kelp"}),
+            ("search for train times on the internet", {"words": "train times"}),
+        ],
+    ),
+    PageFlow(
         name="go-back",
         title="Go back",
         description="Goes back to the page before, in the browser session.",

@@ -1,0 +1,1 @@
+"""Parts of the verb `browser`: knowledge, questions, searches and names."""

@@ -1,0 +1,164 @@
+"""The verbs `browser search` and `browser resolver`: searches, and pages by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from uncaged_browser.knowledge.index import knowledge_path
+from uncaged_browser.lookup.performing import looked_up
+from uncaged_browser.lookup.providers import provider_named, providers_of
+from uncaged_browser.lookup.requests import FindPage, SearchWeb
+from uncaged_browser.lookup.resolvers import RESOLVERS
+from uncaged_browser.session.client import SessionClient
+from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_engine.settings.editing import change_setting
+
+from ..display import json_output
+from ..display.output import Piece, Styled, result, table, text_width
+from ..display.table import render
+from ..inputs.options import json_option
+from ..runtime import open_engine
+from .session import performed, session_option
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
+
+__all__ = ["opened_by_name", "search", "switch_resolvers"]
+
+LOAD_S = 30.0
+
+
+@click.command("search", short_help="Search the web, or choose the search provider.")
+@click.argument("words", nargs=-1, metavar="TEXT | list | set NAME TEMPLATE | default NAME")
+@click.option(
+    "--provider", metavar="NAME", help="Search with this provider instead of the default one."
+)
+@session_option
+@json_option
+def search(words: tuple[str, ...], provider: str | None, name: str, as_json: bool) -> None:
+    """Search the web for TEXT and show the results in the current tab.
+
+    `list` lists the search providers; `set` adds one, or changes its address template, in which
+    {text} is the place of the words; `default` chooses the one that searches.
+
+    \b
+    Examples:
+      uncaged-workflow browser search "otters and kelp"
+      uncaged-workflow browser search set house 'https://search.example.org/?q={text}'
+    """
+    engine = open_engine()
+    match words:
+        case () | ("list",):
+            pass
+        case ("set", chosen, template):
+            _set_provider(engine, chosen, template)
+        case ("default", chosen):
+            _choose_provider(engine, chosen)
+        case _:
+            wanted = SearchWeb(words=" ".join(words), provider=provider, timeout_s=LOAD_S)
+            with SessionClient.open(engine.store, name) as client:
+                tab = looked_up(
+                    wanted,
+                    engine.config.browser,
+                    None,
+                    lambda body, _: performed(client, dict(body)),
+                )
+            if as_json:
+                json_output.document({"results": tab})
+            else:
+                result(f"tab {tab['tab']}: {tab['title'] or tab['url']}")
+            return
+    settings = engine.config.browser
+    known = providers_of(settings)
+    if as_json:
+        json_output.document({"default": settings.search, "providers": known})
+        return
+    _show(
+        ("provider", "default", "address"),
+        [(one, "yes" if one == settings.search else "", known[one]) for one in known],
+    )
+
+
+@click.command("resolver", short_help="List the resolvers of names, or switch one.")
+@click.argument("words", nargs=-1, metavar="[list | on NAME | off NAME]")
+@json_option
+def switch_resolvers(words: tuple[str, ...], as_json: bool) -> None:
+    """List the ways in which `browser open NAME` finds a page, or switch one on or off.
+
+    They are tried in this order: search (the first result of the default search provider that
+    shares a word with the name), keyword (the addresses under keywords in config.yaml),
+    encyclopedia (an article of that name), history (pages that sessions opened). The history is
+    kept only while that one is on.
+    """
+    engine = open_engine()
+    match words:
+        case () | ("list",):
+            pass
+        case ("on" | "off" as state, resolver):
+            _switch(engine, resolver, on=state == "on")
+        case _:
+            raise UsageError(f"write list, on NAME or off NAME, not {' '.join(words)[:80]!r}")
+    active = engine.config.browser.resolvers
+    if as_json:
+        json_output.document([{"name": one, "on": one in active} for one in RESOLVERS])
+        return
+    _show(("resolver", "state"), [(one, "on" if one in active else "off") for one in RESOLVERS])
+
+
+def opened_by_name(engine: Engine, session: str, name: str) -> dict[str, Any]:
+    """Open the page that a name means in a new tab of a session.
+
+    Raises:
+        NotFoundError: no resolver found it.
+    """
+    from uncaged_browser.problems import BrowserProblem
+    from uncaged_browser.session.messages import KEPT
+
+    with SessionClient.open(engine.store, session) as client:
+
+        def perform(body: Mapping[str, object], timeout_s: float) -> Any:
+            return client.perform(KEPT, body, timeout_s)
+
+        try:
+            wanted = FindPage(words=name, timeout_s=LOAD_S)
+            history = knowledge_path(engine.store)
+            return looked_up(wanted, engine.config.browser, history, perform)
+        except BrowserProblem as exc:
+            raise NotFoundError(str(exc)) from exc
+
+
+def _set_provider(engine: Engine, name: str, template: str) -> None:
+    change_setting(
+        engine.store.config_path,
+        "providers",
+        lambda config: {**config.browser.providers, name: template},
+        section="browser",
+    )
+
+
+def _choose_provider(engine: Engine, name: str) -> None:
+    provider_named(name, engine.config.browser)
+    change_setting(engine.store.config_path, "search", lambda _: name, section="browser")
+
+
+def _switch(engine: Engine, resolver: str, *, on: bool) -> None:
+    if resolver not in RESOLVERS:
+        raise NotFoundError(
+            f"there is no resolver {resolver[:80]!r}; there are: {', '.join(RESOLVERS)}"
+        )
+    change_setting(
+        engine.store.config_path,
+        "resolvers",
+        lambda config: [
+            one for one in RESOLVERS if (on if one == resolver else one in config.browser.resolvers)
+        ],
+        section="browser",
+    )
+
+
+def _show(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    shown: list[list[Piece]] = [[Styled(row[0], "cyan"), *row[1:]] for row in rows]
+    table(render(headers, shown, width=text_width(sys.stdout)))
