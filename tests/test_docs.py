@@ -25,12 +25,15 @@ def commands() -> Iterator[tuple[str, click.Command]]:
     for name in VERBS:
         command = group.get_command(context, name)
         assert command is not None
-        yield name, command
-        if isinstance(command, click.Group):
-            for inner in command.list_commands(context):
-                found = command.get_command(context, inner)
-                assert found is not None
-                yield f"{name} {inner}", found
+        yield from within(name, command)
+
+
+def within(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command, and those below it, with their whole names."""
+    yield name, command
+    if isinstance(command, click.Group):
+        for inner, found in command.commands.items():
+            yield from within(f"{name} {inner}", found)
 
 
 def section(name: str) -> str:

@@ -24,12 +24,16 @@ def verbs_with_json() -> Iterator[str]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        if isinstance(command, click.Group):
-            for inner, part in command.commands.items():
-                if any("--json" in parameter.opts for parameter in part.params):
-                    yield f"{name}-{inner}"
-        elif any("--json" in parameter.opts for parameter in command.params):
-            yield name
+        yield from within(name, command)
+
+
+def within(name: str, command: click.Command) -> Iterator[str]:
+    """Yield the names of a command, or of those below it, that print JSON."""
+    if isinstance(command, click.Group):
+        for inner, part in command.commands.items():
+            yield from within(f"{name}-{inner}", part)
+    elif any("--json" in parameter.opts for parameter in command.params):
+        yield name
 
 
 def test_each_verb_has_a_schema() -> None:

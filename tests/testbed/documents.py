@@ -12,6 +12,19 @@ from jsonschema import Draft202012Validator
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "json"
 GROUPS = {
+    "browser": (
+        "ask",
+        "close",
+        "external",
+        "extract",
+        "launch",
+        "open",
+        "resolver",
+        "search",
+        "status",
+        "stop",
+        "tabs",
+    ),
     "constructions": ("delete", "list", "promote", "prune", "show"),
     "conversation": ("cancel", "delete", "list", "new", "rename", "show", "status", "switch"),
     "patterns": ("suggest",),
@@ -52,6 +65,8 @@ def schema_name(words: Sequence[str]) -> str | None:
     verb = words[0] if words else ""
     if verb == "do" and (sentence := next((word for word in words if word[:1] == "@"), "")):
         return schema_name(sentence[1:].split())
+    if tuple(words[:2]) == ("browser", "knowledge"):
+        return "-".join(words[:3])
     if verb in GROUPS:
         default = "list" if verb in LISTED else "show"
         inner = next((word for word in words[1:] if word in GROUPS[verb]), default)
