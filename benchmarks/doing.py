@@ -65,7 +65,7 @@ def _first_step_s(
     known = {thread for _, thread, _ in laboratory.engine.store.find_threads()}
     begin = time.time()
     subprocess.run(
-        [*command(), *words, "--detach"],
+        [*command(), *words],
         check=True,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -1,5 +1,5 @@
 """Entry point of the command. `run` and `do` start the worker first, since a worker takes as long
-to start as the command itself.
+to start as the command itself, and then try the sandbox meanwhile.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def main() -> NoReturn:
     gc.set_threshold(GC_THRESHOLD)
     open_standard_descriptors()
     launching = start_early(sys.argv[1:])
+    if launching is not None:
+        from uncaged_engine.sandbox.mechanism import try_early
+
+        try_early()
     from .main import main as perform  # while the worker starts
 
     perform(launching)

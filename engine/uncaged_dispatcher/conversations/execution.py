@@ -20,7 +20,6 @@ from uncaged_engine.api import Engine
 
 from ..calls import Call, Interpretation, Miss, Question
 from ..packs.verbs import HELP, verb_words
-from ..readings.overview import overview
 from .following import CALLS, QuestionLog, cancelled_result, follow, recorded
 from .live import Caller, LiveRequest
 from .records import ConversationState
@@ -212,6 +211,8 @@ def _learn(interpret: Interpret, live: LiveRequest, result: RequestResult) -> No
 def _verb_result(engine: Engine, call: Call) -> RequestResult:
     """Return the overview of sentences, or the words of a verb, which the client runs."""
     if call.flow == HELP:
+        from ..readings.overview import overview
+
         return RequestResult(
             status="completed",
             success=True,

@@ -1,5 +1,7 @@
 """Reader of a conversation's sentences: the interpreter with the conversation's activity and
 memory.
+
+What only a translation needs is imported where it is used: most sentences are read by a rule.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from uncaged_bundles.carried.placeholders import BadReference, resolve
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError, os_problem
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import replace
@@ -19,14 +20,10 @@ from uncaged_engine.services.canonical import encode
 from uncaged_engine.services.registry import KNOWN
 
 from ..calls import Call, Interpretation, Miss, Offer, Question
-from ..constructions.construction import learn
-from ..constructions.kept import Constructions
 from ..memory.entity_memory import EntityMemory, RememberedEntity
 from ..memory.named_things import NamedThings, meaning
 from ..readings.context import SentenceContext
 from ..readings.interpreter import Interpreter
-from ..translation.catalog import declared_pack
-from ..translation.translate import REASON, TranslationContext, Translator
 from .live import Caller
 from .log import path_of, read_records
 from .records import ConversationState, SettledRequest
@@ -102,6 +99,8 @@ class ConversationReader:
         """Ask the model what a sentence means, with what was said and named before."""
         if missed.enable is not None:
             return missed  # a flow is there, and a person turned it off
+        from ..translation.translate import TranslationContext, Translator
+
         translator = Translator(
             engine=self._engine,
             options=replace(caller.options(request.directory), attended=False),
@@ -130,6 +129,11 @@ class ConversationReader:
 
     def learn(self, sentence: str, call: Call, thread: str) -> None:
         """Keep the construction of a translation that ran well, unless the flow forbids it."""
+        from ..constructions.construction import learn
+        from ..constructions.kept import Constructions
+        from ..translation.catalog import declared_pack
+        from ..translation.translate import REASON
+
         engine = self._engine
         flow = engine.registry.flow(call.flow)
         # learned for `reason`, a sentence would never reach a flow that is added later
@@ -216,6 +220,8 @@ def _exchange(exchange: SettledRequest) -> dict[str, object]:
 
 def _resolved(call: Call, entities: Sequence[Mapping[str, object]]) -> Call:
     """Return a call with its references to named things replaced."""
+    from uncaged_bundles.carried.placeholders import BadReference, resolve
+
     try:
         params = resolve(dict(call.params), [], entities, kinds=("entity",))
     except BadReference as exc:

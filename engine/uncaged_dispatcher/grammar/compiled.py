@@ -20,8 +20,8 @@ from uncaged_dispatcher.grammar.patterns import (
     Step,
     TextSlot,
 )
-from uncaged_dispatcher.grammar.requirements import WordSets, index_words, required_words
-from uncaged_dispatcher.grammar.sentences import Sentence
+from uncaged_dispatcher.grammar.requirements import WordSets, required_words
+from uncaged_dispatcher.grammar.sentences import Sentence, index_words
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from uncaged_dispatcher.grammar.patterns import Pattern, Phrase, Reference, Rules, Step
-from uncaged_dispatcher.grammar.sentences import kinds
+from uncaged_dispatcher.grammar.sentences import index_words
 from uncaged_dispatcher.grammar.syntax import Repeat, Spacing
 
 WordSets = tuple[frozenset[str], ...]
@@ -20,12 +19,6 @@ MAX_COMPARED = 4 * MAX_SETS
 """Most sets that are compared with each other."""
 ALWAYS = (Repeat.ONCE, Repeat.SOME)
 """Repetitions of a step that every reading has."""
-_RUNS = re.compile(r"w+|d+|o")
-
-
-def index_words(folded: str) -> list[str]:
-    """Return the units of a text without case: words, rows of digits, other characters alone."""
-    return [folded[run.start() : run.end()] for run in _RUNS.finditer(kinds(folded))]
 
 
 def required_words(rules: Rules, start: int) -> tuple[WordSets, ...]:

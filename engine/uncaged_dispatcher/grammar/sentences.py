@@ -57,6 +57,7 @@ WORD_SCRIPTS = frozenset(
 mark belongs to the letter before it.
 """
 SEPARATOR, WORD, DIGIT, OTHER = "s", "w", "d", "o"
+_RUNS = re.compile(r"w+|d+|o")
 
 
 class SentenceError(UsageError):
@@ -107,6 +108,11 @@ def fold(text: str) -> str:
 def kinds(text: str) -> str:
     """Return the kind of each character of a text."""
     return text.translate(_KINDS)
+
+
+def index_words(folded: str) -> list[str]:
+    """Return the units of a text without case: words, rows of digits, other characters alone."""
+    return [folded[run.start() : run.end()] for run in _RUNS.finditer(kinds(folded))]
 
 
 class Sentence:

@@ -19,7 +19,8 @@ from ..grammar.syntax import PartValue, Repeat
 from ..packs.pack import Pack
 from ..packs.patterns import PatternRule, check_pattern, pattern_rule, pattern_rules
 from .database import Requirement, RuleRow
-from .shapes import GAP, NUMBER, first_run, shapes_of
+from .fitting import GAP, NUMBER, first_run
+from .shapes import shapes_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,13 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from uncaged_bundles.records import dataclass
 
-from .shapes import NUMBER, first_run, fits, spaced
+from .fitting import NUMBER, first_run, fits, spaced
 
+FILE = "rules.db"
 BUSY_TIMEOUT_S = 30.0
 _MOST_FIRST_WORDS = 8
 """Words of a key that are the first ones of a sentence."""
@@ -133,6 +134,17 @@ class RuleDatabase:
         except BaseException:
             self._connection.close()
             raise
+
+    @classmethod
+    def for_reading(cls, path: Path) -> Self:
+        """Open a file as it is, whatever its version.
+
+        Raises:
+            sqlite3.Error: there is none, or it is damaged.
+        """
+        found = cls.__new__(cls)
+        found._connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+        return found
 
     def _prepare(self, version: str) -> None:
         with suppress(sqlite3.OperationalError):

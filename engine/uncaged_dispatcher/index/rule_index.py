@@ -29,9 +29,8 @@ from ..grammar.patterns import Rules, TextSlot
 from ..grammar.sentences import SentenceError
 from ..packs.pack import Pack
 from ..packs.registered import PackSet, RegisteredPacks
-from .database import FlowRow, FoundRule, RuleDatabase, RuleRow, StoredRule
+from .database import FILE, FlowRow, FoundRule, RuleDatabase, RuleRow, StoredRule
 
-FILE = "rules.db"
 SETTLED_NS = 2_000_000_000
 """Age at which a file's state identifies its content; see the registry's index."""
 _PACK = "pack:"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 
 from ..grammar.patterns import Pattern, Phrase, Reference, Rules, Step
-from ..grammar.requirements import DIVIDED, index_words
+from ..grammar.requirements import DIVIDED
+from ..grammar.sentences import index_words
 from ..grammar.syntax import Repeat
+from .fitting import GAP, spaced
 
-GAP, NUMBER = "*", "#"
-"""Marks, which as punctuation are no words: any words in a shape, and a number among the required
-words.
-"""
 MOST_ALTERNATIVES = 8
 """Alternatives of a group of words that are spelled out in shapes."""
 
@@ -40,34 +38,6 @@ def shapes_of(rules: Rules, pattern: Pattern, most: int) -> tuple[str, ...]:
         else:
             break
     return tuple(map(_encoded, found))
-
-
-def spaced(words: Sequence[str]) -> str:
-    """Return words with a space before and after each."""
-    return f" {' '.join(words)} " if words else " "
-
-
-def first_run(shape: str) -> list[str]:
-    """Return the words with which each sentence of a shape begins."""
-    return shape.partition(GAP)[0].split()
-
-
-def fits(shape: str, text: str) -> bool:
-    """Return whether a text, made by `spaced`, has a shape."""
-    first, *middle = shape.split(GAP)
-    if not middle:
-        return text == first
-    last = middle.pop()
-    if not text.startswith(first):
-        return False
-    # a space ends one run of words and begins the next
-    place = max(0, len(first) - 1)
-    for run in middle:
-        found = text.find(run, place)
-        if found < 0:
-            return False
-        place = found + len(run) - 1
-    return not last or (text.endswith(last) and len(text) - len(last) >= place)
 
 
 def _choices(rules: Rules, step: Step) -> Iterator[_Runs]:

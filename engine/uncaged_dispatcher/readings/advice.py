@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..calls import Nearest
-from ..grammar.requirements import index_words
-from ..grammar.sentences import fold
+from ..grammar.sentences import fold, index_words
 
 NEAREST = 3
 SHOWN_PATTERNS = 3

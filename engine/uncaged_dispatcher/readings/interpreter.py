@@ -16,7 +16,6 @@ from ..calls import Advice, Interpretation, Miss, Offer, Question
 from ..grammar.compiled import CompiledGrammar
 from ..grammar.sentences import Sentence
 from ..index.rule_index import RuleIndex
-from .advice import corrected, nearest_flows
 from .candidates import CandidateReading
 from .collisions import colliding, decide
 from .context import SentenceContext
@@ -180,6 +179,8 @@ class Interpreter:
         )
 
     def _advice(self, sentence: str, context: SentenceContext) -> Advice:
+        from .advice import corrected, nearest_flows
+
         def reads(text: str) -> bool:
             try:
                 found = self._reader.candidates(Sentence(text), context)

@@ -13,7 +13,7 @@ from uncaged_bundles.records import dataclass
 from ..constructions.construction import schema_defaults
 from ..grammar.compiled import CompiledGrammar
 from ..grammar.problems import GrammarError
-from ..grammar.requirements import index_words
+from ..grammar.sentences import index_words
 from ..index.compiling import load_pattern
 from ..packs.patterns import pattern_rule
 from .candidates import CandidateReading

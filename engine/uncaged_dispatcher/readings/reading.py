@@ -20,8 +20,7 @@ from ..grammar.compiled import CompiledGrammar
 from ..grammar.matching import match_all
 from ..grammar.occurrences import MAX_STEPS, Occurrences
 from ..grammar.readings import Reading
-from ..grammar.requirements import index_words
-from ..grammar.sentences import Sentence, SentenceError
+from ..grammar.sentences import Sentence, SentenceError, index_words
 from ..index.database import FoundRule
 from ..index.rule_index import IndexedRule, RuleIndex
 from ..packs.pack import Pack

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,7 @@ version.
 INSTALL = f"install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; or pip install {PACKAGE})"
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 _PROBE_TIMEOUT_S = 10
+_TRYING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +90,20 @@ def choose(prefer: str = "auto", *, scripts: bool = False, owners: bool = False)
         raise UsageError(f"sandbox: {prefer!r} is none of 'auto', 'bubblewrap', 'landlock'")
     if owners and prefer == "auto" and os.geteuid() != 0:
         with suppress(SandboxUnavailable):
-            return _choose("landlock", scripts)
-    return _choose(prefer, scripts)
+            return _chosen("landlock", scripts)
+    return _chosen(prefer, scripts)
+
+
+def try_early() -> None:
+    """Begin the trial of the default preference while the caller does something else; `choose`
+    waits for it.
+    """
+    threading.Thread(target=_try_default, name="sandbox trial", daemon=True).start()
+
+
+def _try_default() -> None:
+    with suppress(SandboxUnavailable):  # `choose` reports it
+        _chosen("auto", scripts=False)
 
 
 def assume(prefer: str = "auto") -> Mechanism | None:
@@ -109,6 +123,11 @@ def assume(prefer: str = "auto") -> Mechanism | None:
         origin=program.origin,
         disable_userns=True,
     )
+
+
+def _chosen(prefer: str, scripts: bool) -> Mechanism:
+    with _TRYING:  # a second trial would take as long as the first
+        return _choose(prefer, scripts)
 
 
 @functools.cache

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from uncaged_dispatcher.grammar import load
-from uncaged_dispatcher.grammar.requirements import MAX_SETS, index_words
+from uncaged_dispatcher.grammar.requirements import MAX_SETS
+from uncaged_dispatcher.grammar.sentences import index_words
 
 
 def required(grammar: str) -> list[list[str]]:

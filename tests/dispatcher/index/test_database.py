@@ -13,8 +13,7 @@ from uncaged_dispatcher.grammar.best import best_reading
 from uncaged_dispatcher.grammar.bounds import bound_of_rank
 from uncaged_dispatcher.grammar.compiled import CompiledGrammar
 from uncaged_dispatcher.grammar.occurrences import Occurrences
-from uncaged_dispatcher.grammar.requirements import index_words
-from uncaged_dispatcher.grammar.sentences import Sentence
+from uncaged_dispatcher.grammar.sentences import Sentence, index_words
 from uncaged_dispatcher.index.compiling import compile_flow
 from uncaged_dispatcher.index.database import RuleDatabase
 

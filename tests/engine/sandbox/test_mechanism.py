@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from testbed.cells import LANDLOCK_VERSIONS, MECHANISMS, mechanism_for, unchecked, version_of
 from uncaged_bundles.errors import SandboxUnavailable, UsageError
 from uncaged_engine.cells.cell import Cell
+from uncaged_engine.sandbox import mechanism
 from uncaged_engine.sandbox.mechanism import SCRIPT_ABI, Mechanism, choose, landlock_abi, settle
 from uncaged_engine.sandbox.script import ScriptBounds, start_script
 
@@ -53,6 +55,29 @@ def test_each_can_be_preferred(name: str) -> None:
 def test_bubblewrap_comes_first() -> None:
     """Where both work, bubblewrap is used."""
     assert choose().name == "bubblewrap"
+
+
+def test_an_early_trial_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A choice during the trial waits for it and starts no other."""
+    begun, go_on = threading.Event(), threading.Event()
+    tried: list[str] = []
+
+    def slow(*_: object) -> mechanism.Unusable:
+        tried.append(threading.current_thread().name)
+        begun.set()
+        assert go_on.wait(30)
+        return mechanism.Unusable(reason="not here", remedy="")
+
+    monkeypatch.setattr(mechanism, "try_bubblewrap", slow)
+    mechanism._choose.cache_clear()
+    try:
+        mechanism.try_early()
+        assert begun.wait(30)
+        threading.Timer(0.05, go_on.set).start()
+        assert choose().name == "landlock"
+    finally:
+        mechanism._choose.cache_clear()
+    assert tried == ["sandbox trial"]
 
 
 @pytest.mark.parametrize("word", ["none", "off", "", "Landlock"])

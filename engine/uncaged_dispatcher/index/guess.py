@@ -1,0 +1,37 @@
+"""Guess of the flow that a sentence asks for, by its words alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+
+from uncaged_bundles.storage.store import Store
+
+from .database import FILE, RuleDatabase
+
+MOST_RULES = 20
+
+
+def likely_flow(store: Store, words: Sequence[str]) -> str | None:
+    """Return the flow of the rules that can have the best readings of a sentence of these words, by
+    the index as it was left.
+
+    Returns:
+        None without such a rule, where they belong to several flows or to a pack, and where the
+        flow is disabled or needs a yes.
+    """
+    try:
+        with closing(RuleDatabase.for_reading(store.root / "dispatcher" / FILE)) as database:
+            found = database.find(words)
+            leading = [number for bound, number in found if bound == found[0].bound]
+            if not 0 < len(leading) <= MOST_RULES:
+                return None
+            rules = list(database.load(leading))
+    except sqlite3.Error:  # none yet, or one that the reader of sentences replaces
+        return None
+    flows = {flow for rule in rules for flow in rule.flows}
+    if len(flows) != 1 or not all(rule.flows for rule in rules):
+        return None
+    (flow,) = flows
+    return flow.name if flow.enabled and not flow.confirm else None

@@ -1,0 +1,63 @@
+"""Guesses of the flow of a sentence by its words."""
+
+from __future__ import annotations
+
+from testbed.sentences import add_flow, parameters
+from uncaged_dispatcher.grammar.sentences import fold, index_words
+from uncaged_dispatcher.index.guess import likely_flow
+from uncaged_dispatcher.index.rule_index import RuleIndex
+from uncaged_engine.api import Engine
+
+
+def guess(engine: Engine, sentence: str) -> str | None:
+    return likely_flow(engine.store, index_words(fold(sentence)))
+
+
+def refresh(engine: Engine) -> None:
+    """Fill the index, as a reading does."""
+    index = RuleIndex(engine)
+    index.refresh()
+    index.close()
+
+
+def test_words_of_one_flow_name_it(engine: Engine) -> None:
+    """The rules of one flow that may read the sentence are enough; its parameters are not read."""
+    add_flow(engine, "greet", "say hello to $(x)", "greet $(x)", schema=parameters("x", x={}))
+    add_flow(engine, "part", "say goodbye to $(x)", schema=parameters("x", x={}))
+    assert guess(engine, "say hello to Ann") is None, "there is no index yet"
+    refresh(engine)
+    assert guess(engine, "Say hello to Ann") == "greet"
+    assert guess(engine, "say goodbye to Ann") == "part"
+    assert guess(engine, "say nothing") is None
+
+
+def test_words_of_two_flows_name_none(engine: Engine) -> None:
+    """Where two flows share the words, the sentence has to be read."""
+    for name in ("first", "second"):
+        add_flow(engine, name, "say hello to $(x)", schema=parameters("x", x={}))
+    refresh(engine)
+    assert guess(engine, "say hello to Ann") is None
+
+
+def test_a_disabled_or_marked_flow_is_not_guessed(engine: Engine) -> None:
+    """A person turned the one off, and is asked about the other."""
+    for name, verb in (("off", "conceal"), ("marked", "unmake"), ("free", "polish")):
+        add_flow(engine, name, f"{verb} $(x)", schema=parameters("x", x={}))
+    engine.registry.set_enabled("off", False)
+    engine.registry.set_confirm("marked", True)
+    refresh(engine)
+    assert [guess(engine, f"{verb} it") for verb in ("conceal", "unmake", "polish")] == [
+        None,
+        None,
+        "free",
+    ]
+
+
+def test_a_damaged_index_is_no_guess(engine: Engine) -> None:
+    """A reading makes the index anew."""
+    add_flow(engine, "greet", "say hello to $(x)", schema=parameters("x", x={}))
+    refresh(engine)
+    assert guess(engine, "say hello to Ann") == "greet"
+    for path in (engine.store.root / "dispatcher").glob("rules.db*"):
+        path.write_bytes(b"no database" * 100)
+    assert guess(engine, "say hello to Ann") is None
