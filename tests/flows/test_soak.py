@@ -44,5 +44,5 @@ def test_a_missing_safeguard_is_reported(control: str, minutes: float) -> None:
         line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("VIOLATION ")
     ]
     assert found[0] == f"VIOLATION {control}", done.stderr
-    # two writers break the other promises, too
-    assert control == "lock" or len(set(found)) == 1, done.stderr
+    # two writers, or an outcome that a kill left without its intent, break the other promises, too
+    assert control in ("lock", "intent") or len(set(found)) == 1, done.stderr
