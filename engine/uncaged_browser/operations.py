@@ -213,6 +213,27 @@ class ReadForms(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadActions(Operation):
+    """Return what can be done on the page and in its frames: forms with typed parameters, links,
+    buttons, landmarks, and the actions that the page registers. name: of one, which is returned
+    with what is needed to perform it.
+    """
+
+    do: ClassVar[str] = "actions"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallAction(Operation):
+    """Call an action that the page registers, and return its result as text."""
+
+    do: ClassVar[str] = "call"
+    effect: ClassVar[Effect] = "acts"
+    name: Filled
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Screenshot(Operation):
     """Return a picture of the page as PNG in Base64. full: the whole page, not what is shown."""
 
@@ -355,7 +376,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
     cls.do: cls
     for cls in (
         Tabs, Open, Close, Switch, Navigate, Back, Forward, Reload, Address, ReadText, ReadHtml, ReadView, ReadElements,
-        ReadForms, Screenshot, Click, Follow, Fill, Type, Press, Select, SetChecked, Upload, Hover, Drag, Scroll,
+        ReadForms, ReadActions, CallAction, Screenshot, Click, Follow, Fill, Type, Press, Select, SetChecked, Upload, Hover, Drag, Scroll,
         Zoom, WaitFor,
     )
 }  # fmt: skip

@@ -37,6 +37,9 @@ FORM = """<title>Form</title><h1>Form</h1>
 <div id=box style="width: 90px; height: 50px" ondragover="event.preventDefault()"
   ondrop="event.preventDefault(); document.title = 'dropped ' + event.dataTransfer.getData('text')">
 Box</div>
+<script>document.modelContext.registerTool({name: 'double', description: 'Doubles a number.',
+  inputSchema: {type: 'object', properties: {n: {type: 'number'}}, required: ['n']},
+  execute: async ({n}) => ({content: [{type: 'text', text: String(2 * n)}]})});</script>
 <div style="height: 3000px"></div><p id=end>The end</p><!-- remark -->"""
 FRAMES = """<title>Frames</title><h1>Frames</h1><iframe id=outer src=/inner></iframe>
 <iframe id=foreign src=OTHER/inner></iframe><div id=host></div><script>
@@ -150,6 +153,10 @@ def test_a_page_is_read_in_each_form(
     assert listed["names"]
     [listed_form] = browser.do("forms")["forms"]
     assert [one["labels"] for one in listed_form["fields"]] == [["Search"]]
+    offered = {one["name"]: one for one in browser.do("actions")["actions"]}
+    assert {"button:go", "link:second-page", "page:double"} <= set(offered), list(offered)
+    assert offered["page:double"]["parameters"]["required"] == ["n"]
+    assert '"text":"42"' in browser.do("call", name="double", arguments={"n": 21})["text"]
     view = browser.do("view")["text"]
     reference = re.search(r'button "Go" \[ref=(\w+)\]', view)
     assert reference is not None, view

@@ -47,11 +47,11 @@ class ControlledBrowser:
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.runner.run(work)
 
-    def do(self, name: str, **body: Any) -> Any:
+    def do(self, name: str, /, **body: Any) -> Any:
         """Perform an operation and return its answer."""
         return self.run(self.control.perform(read_operation({"do": name, **body})))
 
-    def problem(self, name: str, **body: Any) -> BrowserProblem:
+    def problem(self, name: str, /, **body: Any) -> BrowserProblem:
         """Perform an operation that fails and return why."""
         with pytest.raises(BrowserProblem) as caught:
             self.do(name, **body)

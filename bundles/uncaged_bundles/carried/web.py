@@ -9,7 +9,7 @@ import re
 from .workflow import freeze
 
 PLACEHOLDER = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_-]*)\}")
-AS_DATA = ("checked", "nth", "position", "times", "factor", "offset", "options", "files")
+AS_DATA = ("checked", "nth", "position", "times", "factor", "offset", "options", "files", "arguments")
 LOG_LINES = 1000
 LOG_CHARACTERS = 2000
 
@@ -58,7 +58,7 @@ def fill(key, value, params):
         literal = {name: as_text(item).replace("*", "\\*") for name, item in params.items()}
         return {inner: fill(inner, item, params if inner == "view" else literal) for inner, item in value.items()}
     if isinstance(value, dict):
-        return {inner: fill(inner, item, params) for inner, item in value.items()}
+        return {inner: fill(key if key == "arguments" else inner, item, params) for inner, item in value.items()}
     if isinstance(value, list):
         return [fill(key, item, params) for item in value]
     if not isinstance(value, str):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -14,7 +16,7 @@ from uncaged_bundles.errors import NotFoundError, UncagedError
 
 from ..runtime import open_engine
 
-__all__ = ["performed", "running_session", "session_option"]
+__all__ = ["performed", "reported", "running_session", "session_option"]
 
 session_option = click.option(
     "--session",
@@ -39,10 +41,17 @@ def running_session(name: str) -> SessionClient:
     return client
 
 
-def performed(client: SessionClient, operation: dict[str, Any]) -> Any:
+def performed(client: SessionClient, operation: Mapping[str, object]) -> Any:
     """Perform an operation in the session's own tabs."""
-    try:
+    with reported():
         return client.perform(KEPT, operation, read_operation(operation).timeout_s)
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Raise the problems of a session in the block as errors of the command."""
+    try:
+        yield
     except BrowserProblem as exc:
         raise UncagedError(str(exc)) from exc
     except SessionGone as exc:

@@ -13,7 +13,7 @@ from uncaged_browser.session.address import checked_name
 from uncaged_browser.session.client import SessionClient, SessionGone
 from uncaged_bundles.errors import UsageError
 
-from ..browsing import asking, knowledge, lookups
+from ..browsing import actions, asking, knowledge, lookups
 from ..browsing.session import performed, running_session, session_option
 from ..display import json_output
 from ..display.output import Piece, Styled, next_step, note, result, table, text_width
@@ -27,12 +27,13 @@ PARTS = (
     knowledge.command,
     asking.ask,
     asking.extract,
+    actions.command,
 )
 HEADERS = ("tab", "title", "address", "")
 
 
 @click.group(
-    subcommand_metavar="launch | status | open | search | tabs | close | ask | extract | knowledge | resolver | external | stop",
+    subcommand_metavar="launch | status | open | search | tabs | close | actions | ask | extract | knowledge | resolver | external | stop",
     no_args_is_help=True,
 )
 def command() -> None:

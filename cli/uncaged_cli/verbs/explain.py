@@ -56,8 +56,9 @@ def _print(found: Explanation, model: Mapping[str, object]) -> None:
             f"    free text: {'yes' if rank.has_free_text else 'no'}, words: {-rank.fewer_parts},"
             f" required: {-rank.fewer_required_parts}, free characters: {rank.free_text}"
         )
-        if reading.refused or reading.disabled:
-            result("    ", Styled(reading.refused or f"disabled: {reading.disabled}", "yellow"))
+        disabled = f"disabled: {reading.disabled}" if reading.disabled else None
+        if lack := reading.refused or disabled or reading.away:
+            result("    ", Styled(lack, "yellow"))
     if not found.readings:
         note("no pattern reads this sentence")
     result(found.why)

@@ -105,6 +105,8 @@ def show(*, name: str, brief: bool, refresh: bool, as_json: bool) -> None:
     )
     if pack.description:
         result(pack.description)
+    if pack.is_of_site:
+        result(f"read on pages of {', '.join((*pack.hosts, *pack.url_patterns))}")
     if brief:
         _show_offer(report)
         return
@@ -217,6 +219,7 @@ def _document(report: PackReport) -> Mapping[str, object]:
         "priority": pack.priority,
         "origin": pack.origin,
         "hosts": list(pack.hosts),
+        "urlPatterns": list(pack.url_patterns),
         "entities": list(pack.entities),
         "flows": list(report.flows),
         "missing": list(report.missing),

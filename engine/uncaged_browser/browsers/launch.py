@@ -34,8 +34,11 @@ ARGUMENTS = (
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--proxy-bypass-list=<-loopback>",
+    "--enable-blink-features=WebMCP",
 )
-"""Options that leave the proxy as the only way out."""
+"""Options that leave the proxy as the only way out; the last one is for actions that pages
+register.
+"""
 START_TIMEOUT_S = 30.0
 NO_SANDBOX = (
     "chromium's own sandbox is not possible here: {reason}; a person can allow a browser without it by"

@@ -9,7 +9,12 @@ import builtins
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from typing import TYPE_CHECKING, Any
 
 from .. import operations
@@ -20,7 +25,8 @@ from ..problems import BrowserProblem
 from ..scope import EVERYWHERE, BrowserScope
 from ..secrets import NO_BOUND_SECRETS, BoundSecrets, name_of_secret
 from ..view.references import ViewReferences
-from . import content, elements, expecting, navigation, operable, viewing, waiting
+from . import content, elements, expecting, navigation, offering, operable, viewing, waiting
+from .leaving import no_leaving
 from .tabs import ContextTabs
 
 if TYPE_CHECKING:
@@ -44,6 +50,8 @@ PERFORMERS: Mapping[type[Operation], Performer] = {
     operations.ReadView: viewing.view,
     operations.ReadElements: operable.elements,
     operations.ReadForms: operable.forms,
+    operations.ReadActions: offering.actions,
+    operations.CallAction: offering.call,
     operations.Screenshot: content.screenshot,
     operations.Click: elements.click,
     operations.Follow: navigation.follow,
@@ -108,7 +116,8 @@ class DrivenContext:
             try:
                 async with asyncio.timeout(operation.timeout_s + MARGIN_S):
                     await self.tabs.settle()
-                    answer = await perform(self, operation)
+                    async with self._limited(operation, scope):
+                        answer = await perform(self, operation)
                     await self._check_after()
                 if operation.expect is not None:
                     answer = await self._compared(operation, answer)
@@ -123,6 +132,16 @@ class DrivenContext:
                     f"{operation.do}: the page did not answer within {operation.timeout_s:g} s",
                 ) from None
             return answer
+
+    def _limited(
+        self, operation: Operation, scope: BrowserScope
+    ) -> AbstractAsyncContextManager[None]:
+        """Return what keeps the pages within the caller's scope while an operation acts; the proxy
+        does it for the scope of the context itself.
+        """
+        if scope in (EVERYWHERE, self.scope) or operation.effect == "reads":
+            return nullcontext()
+        return no_leaving(self.context, scope)
 
     async def aclose(self) -> None:
         """Close the context with its tabs."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .context import DrivenContext
 
-__all__ = ["elements", "forms"]
+__all__ = ["elements", "forms", "script_in"]
 
 MAX_TEXT_CHARACTERS = 4_000
 SCRIPTS = Path(__file__).parent.parent / "elements"
@@ -30,12 +30,12 @@ async def elements(context: DrivenContext, operation: ReadElements) -> dict[str,
     """
     if operation.target is not None:
         return await _named(context, operation)
-    return await _evaluated(context, operation, "operable.js")
+    return await _evaluated(context, operation, "operable.js", operation.number)
 
 
 async def forms(context: DrivenContext, operation: ReadForms) -> dict[str, object]:
     """Return the forms, in the order of the page."""
-    return await _evaluated(context, operation, "forms.js")
+    return await _evaluated(context, operation, "forms.js", [operation.number, False])
 
 
 async def _named(context: DrivenContext, operation: ReadElements) -> dict[str, object]:
@@ -44,13 +44,13 @@ async def _named(context: DrivenContext, operation: ReadElements) -> dict[str, o
     found = await element_of(context, page, operation)
     timeout_ms = operation.timeout_s * 1000
     element = await found.locator.element_handle(timeout=timeout_ms)
-    names = await element.evaluate(_script("names.js"))
+    names = await element.evaluate(script_in("names.js"))
     text = await found.locator.inner_text(timeout=timeout_ms)
     frames: list[object] = []
     frame = await element.owner_frame()
     while frame is not None and frame.parent_frame is not None:
         holder = await frame.frame_element()
-        frames.insert(0, await holder.evaluate(_script("names.js")))
+        frames.insert(0, await holder.evaluate(script_in("names.js")))
         frame = frame.parent_frame
     return {
         "url": page.url,
@@ -62,15 +62,16 @@ async def _named(context: DrivenContext, operation: ReadElements) -> dict[str, o
 
 
 async def _evaluated(
-    context: DrivenContext, operation: ReadElements | ReadForms, script: str
+    context: DrivenContext, operation: ReadElements | ReadForms, script: str, wanted: object
 ) -> dict[str, object]:
     frame = await _frame(context.tabs.page(operation.tab), operation)
-    found = await frame.evaluate(_script(script), operation.number)
+    found = await frame.evaluate(script_in(script), wanted)
     return {"url": frame.url, **found}
 
 
 @cache
-def _script(name: str) -> str:
+def script_in(name: str) -> str:
+    """Return the script of a file beside those that name elements."""
     return page_script(SCRIPTS / name)
 
 

@@ -1,6 +1,6 @@
 // Forms of a page: labelled fields with their types and options, and the buttons that send each form. No value
-// of a field is returned.
-(wanted => {
+// of a field is returned. loose: with groups of fields outside of forms, each with the buttons beside them.
+(([wanted, loose]) => {
   /* NAMING */
   const MOST_FORMS = 40, MOST_FIELDS = 200, MOST_OPTIONS = 400;
   // A field may be named "elements" or "action", which hides the form's own property.
@@ -10,6 +10,10 @@
     try { return new URL(one.getAttribute(key) || location.href, document.baseURI).href; } catch { return one.getAttribute(key); }
   };
   const namesOf = (one, number) => number === wanted ? {names: alternatives(one)} : {};
+  const FIELDS = 'input:not([type=hidden]):not([type=button]):not([type=reset]):not([type=submit]):not([type=image]),select,'
+    + 'textarea,[contenteditable=""],[contenteditable=true]';
+  const BUTTONS = 'button,[role=button],input[type=button],input[type=submit],input[type=image]';
+  const GROUPS = 'dialog,[role=dialog],[role=form],[role=search],fieldset,section,article,main,[role=main],[role=region],aside,header,nav';
   const shownChoice = one => inSight(one) || [...(one.labels || [])].some(inSight);
   const labelsOf = one => {
     const found = [label(one), ...labels(one), one.getAttribute('placeholder'), one.title].map(short).filter(Boolean);
@@ -27,40 +31,54 @@
     }
     return group[0].name;
   };
-  const radios = (group, form, number) => ({labels: [short(groupLabel(group, form))].filter(Boolean), kind: 'radio', ...common(group[0]),
+  const radios = (group, form, number) => ({labels: [short(groupLabel(group, form))].filter(Boolean), key: short(group[0].name), kind: 'radio', ...common(group[0]),
     required: group.some(one => one.required), filled: group.some(one => one.checked), fixed: group.every(one => one.matches(':disabled')),
     options: group.map(one => ({label: labelsOf(one)[0] || short(one.value), fixed: one.matches(':disabled'), ...namesOf(one, number)}))});
   const field = (one, number) => {
-    const kind = one.tagName === 'SELECT' ? 'select' : one.tagName === 'TEXTAREA' ? 'textarea' : isCard(one) ? 'password' : one.type;
+    const kind = one.tagName === 'SELECT' ? 'select' : one.tagName === 'TEXTAREA' || one.isContentEditable ? 'textarea'
+      : isCard(one) ? 'password' : one.type;
     const options = one.tagName !== 'SELECT' ? [] : [...one.options].slice(0, MOST_OPTIONS).map(option =>
       ({label: short(option.label), fixed: option.matches(':disabled')}));
-    return {labels: labelsOf(one), kind, ...common(one), filled: kind === 'checkbox' ? one.checked : one.value !== '',
+    return {labels: labelsOf(one), key: short(one.getAttribute('name')), kind, ...common(one),
+      filled: kind === 'checkbox' ? one.checked : Boolean(one.isContentEditable ? textOf(one) : one.value),
       maxLength: one.maxLength > 0 ? one.maxLength : 0, multiple: one.multiple === true, options, ...namesOf(one, number)};
   };
   const SENDING = 'button:not([type=button]):not([type=reset]),input[type=submit],input[type=image]';
+  const listed = elements();
+  const inside = new Map();  // fields in shadow trees within a form, which are not in the form's own list
+  const groups = new Map();
+  for (const one of listed) {
+    if (!one.matches(FIELDS + ',' + BUTTONS) || one.form) continue;
+    const form = closest(one, 'form');
+    const held = form ? inside : groups, key = form || closest(one, GROUPS) || document.body;
+    if (!held.has(key)) held.set(key, []);
+    held.get(key).push(one);
+  }
   const read = (form, number) => {
-    const fields = [], buttons = [], groups = new Set();
+    const fields = [], buttons = [], seen = new Set(), isForm = form instanceof HTMLFormElement;
     // the form's own list has no image buttons
-    const images = [...form.querySelectorAll('input[type=image]')];
-    const all = [...fieldsOf.call(form), ...images].slice(0, 20 * MOST_FIELDS);
+    const own = isForm ? [...fieldsOf.call(form), ...form.querySelectorAll('input[type=image]')] : [];
+    const all = [...own, ...((isForm ? inside : groups).get(form) || [])].slice(0, 20 * MOST_FIELDS);
     for (const one of all) {
       if (fields.length >= MOST_FIELDS) break;
-      if (one.matches(SENDING)) {
+      if (one.matches(isForm ? SENDING : BUTTONS)) {
         const key = one.hasAttribute('formaction') ? [one, 'formaction'] : [form, 'action'];
         if (inSight(one)) buttons.push({label: short(name(one)), action: address(...key), fixed: one.matches(':disabled'), ...namesOf(one, number)});
         continue;
       }
-      if (!one.matches('input:not([type=hidden]):not([type=button]):not([type=reset]),select,textarea')) continue;
+      if (!one.matches(FIELDS)) continue;
       if (one.type === 'radio' && one.name) {
-        if (groups.has(one.name)) continue;
-        groups.add(one.name);
+        if (seen.has(one.name)) continue;
+        seen.add(one.name);
         const group = all.filter(other => other.type === 'radio' && other.name === one.name && shownChoice(other));
         if (group.length) fields.push(radios(group, form, number));
       } else if (one.type === 'checkbox' || one.type === 'radio' ? shownChoice(one) : inSight(one)) fields.push(field(one, number));
     }
-    return {number, name: short(titled(form) || headingOf(form)), method: (form.getAttribute('method') || 'get').toLowerCase(),
-      action: address(form, 'action'), fields, buttons};
+    return {number, name: short(isForm ? titled(form) || headingOf(form) : form === document.body ? '' : titled(form)), loose: !isForm,
+      method: isForm ? (form.getAttribute('method') || 'get').toLowerCase() : '', action: address(form, 'action'), fields, buttons};
   };
-  const forms = elements().filter(one => one instanceof HTMLFormElement).slice(0, MOST_FORMS);
-  return {forms: forms.map(read).filter(form => form.fields.length || form.buttons.length)};
+  const forms = listed.filter(one => one instanceof HTMLFormElement);
+  const found = [...forms.slice(0, MOST_FORMS).map(read),
+    ...(loose ? [...groups.keys()].slice(0, MOST_FORMS).map((group, index) => read(group, MOST_FORMS + index)).filter(form => form.fields.length) : [])];
+  return {forms: found.filter(form => form.fields.length || form.buttons.length), more: Math.max(0, forms.length - MOST_FORMS)};
 })

@@ -54,13 +54,14 @@ class FormButton:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """Field of a form. kind: ``radio`` for a group, ``select``, ``textarea``, ``password`` for what
-    is secret, else the type of the input. fixed: it cannot be changed. problem: what the browser
-    says of its value.
+    """Field of a form. key: its name in the page's HTML. kind: ``radio`` for a group, ``select``,
+    ``textarea``, ``password`` for what is secret, else the type of the input. fixed: it cannot be
+    changed. problem: what the browser says of its value.
     """
 
     labels: Annotated[Sequence[str], shapes.texts]
     kind: str
+    key: str = ""
     required: bool = False
     filled: bool = False
     fixed: bool = False
@@ -79,7 +80,9 @@ class FormField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageForm:
-    """One form. number: of it on the page. action: the address that it sends to."""
+    """One form. number: of it on the page. action: the address that it sends to. loose: it is a
+    group of fields outside of forms, with the buttons beside them.
+    """
 
     number: int
     name: str
@@ -87,6 +90,7 @@ class PageForm:
     action: str
     fields: Annotated[Sequence[FormField], _each(FormField)]
     buttons: Annotated[Sequence[FormButton], _each(FormButton)]
+    loose: bool = False
 
     def __str__(self) -> str:
         labels = ", ".join(field.label for field in self.fields)

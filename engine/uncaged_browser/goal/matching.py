@@ -16,7 +16,14 @@ from ..secrets import name_of_secret
 from .forms import FormButton, FormField, FormOption, PageForm
 from .pairs import BeyondForms, PromptPair, hidden_pairs, normal
 
-__all__ = ["FormEntry", "chosen_form", "entries_for", "sending_button"]
+__all__ = [
+    "FormEntry",
+    "chosen_form",
+    "entries_for",
+    "entry_for",
+    "expect_complete",
+    "sending_button",
+]
 
 YES = frozenset({"yes", "on", "true", "checked", "x"})
 NO = frozenset({"no", "off", "false", "unchecked"})
@@ -77,10 +84,20 @@ def entries_for(form: PageForm, pairs: Sequence[PromptPair]) -> list[FormEntry]:
         fields = fields_of(form, pair)
         if len(fields) != 1:
             raise BeyondForms(f"the form has {len(fields)} fields {pair.key!r}")
-        entries.append(_entry(fields[0], pair.value))
+        entries.append(entry_for(fields[0], pair.value))
     filled = [entry.field for entry in entries]
     if len(set(map(id, filled))) < len(filled):
         raise BeyondForms("two pairs are for the same field")
+    expect_complete(form, filled)
+    return entries
+
+
+def expect_complete(form: PageForm, filled: Sequence[FormField]) -> None:
+    """Refuse to send a form that needs more.
+
+    Raises:
+        BeyondForms: a required field has no value.
+    """
     lacking = [
         field.label
         for field in form.fields
@@ -88,7 +105,6 @@ def entries_for(form: PageForm, pairs: Sequence[PromptPair]) -> list[FormEntry]:
     ]
     if lacking:
         raise BeyondForms(f"the form needs a value for {', '.join(map(repr, lacking))}, too")
-    return entries
 
 
 def sending_button(form: PageForm) -> FormButton:
@@ -113,7 +129,12 @@ def _nearest_misfit(forms: Sequence[PageForm], pairs: Sequence[PromptPair]) -> s
     return f"no form of the page has a field for {lacking}; the nearest one has {labels}"
 
 
-def _entry(field: FormField, value: str) -> FormEntry:
+def entry_for(field: FormField, value: str) -> FormEntry:
+    """Return what is entered into one field.
+
+    Raises:
+        BeyondForms: the field does not take the value.
+    """
     if field.fixed:
         raise BeyondForms(f"the field {field.label!r} cannot be changed")
     make = ENTERED.get(field.kind, _text)

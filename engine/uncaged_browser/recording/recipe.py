@@ -20,7 +20,7 @@ from ..operations import (
 )
 from .recording import Recording, RecordingError, check_hosts, hosts_of
 
-__all__ = ["StepWriter", "proposed_parameters", "recipe_of"]
+__all__ = ["ORIGIN", "StepWriter", "is_private", "proposed_parameters", "recipe_of"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 PRIVATE = re.compile(r"localhost|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*|\[.*")
@@ -81,7 +81,7 @@ def recipe_of(
             "description": "scheme, host and port of the site",
             "default": origin,
         }
-    private = any(PRIVATE.fullmatch(host.partition(":")[0]) for host in hosts)
+    private = any(map(is_private, hosts))
     return {
         "kind": "web",
         "version": 1,
@@ -94,6 +94,11 @@ def recipe_of(
         "grammarPatterns": [],
         "source": {"type": "recording", "originUrl": recording.url},
     }
+
+
+def is_private(host: str) -> bool:
+    """Whether a host, perhaps with a port, is this machine or in its network by its name."""
+    return PRIVATE.fullmatch(host.partition(":")[0]) is not None
 
 
 class StepWriter:

@@ -87,6 +87,11 @@ class ExtensionControl:
         finally:
             await self._show(link, BADGE, "")
 
+    @property
+    def context(self) -> ExtensionContext | None:
+        """The context of the tabs under control, if there was one by now."""
+        return self._context
+
     async def connected(self) -> ExtensionContext:
         """Return the context of the tabs under control.
 

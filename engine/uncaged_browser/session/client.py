@@ -25,6 +25,7 @@ __all__ = ["SessionClient", "SessionGone"]
 START_TIMEOUT_S = 60.0
 PAUSE_S = 0.05
 MARGIN_S = 30.0
+CURRENT_S = 2.0
 CHUNK_BYTES = 1 << 16
 
 
@@ -152,9 +153,16 @@ class SessionClient:
         """Close the context of a thread; return whether there was one."""
         return bool(self._call({"op": "close", "name": name}, MARGIN_S)["closed"])
 
+    def current_url(self) -> str | None:
+        """Return the address of the session's own current tab, as it was reported last; the page is
+        not asked, and no operation is waited for.
+        """
+        found: str | None = self._call({"op": "status"}, CURRENT_S)["url"]
+        return found
+
     def status(self) -> dict[str, Any]:
-        """Return the threads that have a context, whether there is a window, and whether the
-        person's browser is used.
+        """Return the threads that have a context, whether there is a window, whether the person's
+        browser is used, and the address of the current tab.
         """
         found: dict[str, Any] = self._call({"op": "status"}, MARGIN_S)
         return found

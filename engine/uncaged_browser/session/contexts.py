@@ -17,6 +17,7 @@ from ..control import BrowserControl
 from ..driving.context import DrivenContext
 from ..operations import Operation
 from ..recording.recorder import Recorder
+from ..relay.control import ExtensionControl
 from ..scope import BrowserScope
 from ..secrets import BoundSecrets
 from .external import ExternalBrowser
@@ -109,7 +110,9 @@ def proxied(spec: ContextSpec) -> tuple[str, ExitStack, list[tuple[str, str]]]:
 
 
 class SessionContexts:
-    """The contexts of one browser by name. recorded: a client records the kept one."""
+    """The contexts of one browser by name. recorded: a client records the kept one.
+    is_recording_ended: another client asked it to end that.
+    """
 
     def __init__(
         self,
@@ -122,6 +125,7 @@ class SessionContexts:
         """Args: kept: the browser's own context, which stays. shown: whether it has a window."""
         self.external = external
         self.recorded = False
+        self.is_recording_ended = False
         self._browser = browser
         self._shown = shown
         self._kept = ContextServer(DrivenContext(kept), ExitStack(), [])
@@ -147,6 +151,15 @@ class SessionContexts:
             return self._others.get(name)
         external = None if self._shown else self.external.control
         return self._kept if external is None else ContextServer(external, ExitStack(), [])
+
+    def current_url(self) -> str | None:
+        """Return the address of the kept context's current tab; None without one."""
+        kept = self.find(KEPT)
+        control = None if kept is None else kept.control
+        if isinstance(control, ExtensionControl):
+            control = control.context
+        page = control.tabs.current if isinstance(control, DrivenContext) else None
+        return None if page is None else page.url
 
     async def open(self, spec: ContextSpec) -> bool:
         """Open a context unless it is open; return whether it is new.

@@ -46,9 +46,11 @@ class ClientResources:
 
     async def record(self, message: Mapping[str, Any]) -> dict[str, object]:
         """Control the recording of the session's own tabs: ``start`` opens ``url`` in a new tab,
-        ``read`` returns what was noted if it changed, ``stop`` ends it.
+        ``read`` returns what was noted if it changed, ``stop`` ends it. ``end`` asks the client
+        that records to stop.
 
-        Returns: ``{"recording"?, "open"}``; open is False when the recorded tabs were closed.
+        Returns: ``{"recording"?, "open"}``; open is False when the recorded tabs were closed, or
+            another client asked for the end.
         """
         match message.get("action"):
             case "start":
@@ -57,9 +59,15 @@ class ClientResources:
                 recording = self._recorded().recording().with_start().document()
                 changed = recording != self._former
                 self._former = recording
-                return {"open": self._is_open(), **({"recording": recording} if changed else {})}
+                is_open = self._is_open() and not self._contexts.is_recording_ended
+                return {"open": is_open, **({"recording": recording} if changed else {})}
             case "stop":
                 return await self._stop()
+            case "end":
+                if not self._contexts.recorded:
+                    raise RefusedError("this browser session is not being recorded")
+                self._contexts.is_recording_ended = True
+                return {"open": False}
             case action:
                 raise UsageError(f"a recording has no action {action!r}")
 
@@ -75,7 +83,7 @@ class ClientResources:
         kept = self._contexts.find(KEPT)
         if kept is None or self._contexts.recorded or self._recorder is not None:
             raise RefusedError("this browser session is being recorded already")
-        self._contexts.recorded = True
+        self._contexts.recorded, self._contexts.is_recording_ended = True, False
         try:
             control = kept.control
             context = await _driven(control)

@@ -127,7 +127,9 @@ class SessionServer:
             case "status":
                 external = self._contexts.external.status()
                 shown = self._contexts.shown
-                return {"threads": self._contexts.names, "external": external, "shown": shown}
+                url = self._contexts.current_url()
+                threads = self._contexts.names
+                return {"threads": threads, "external": external, "shown": shown, "url": url}
             case "external":
                 return await self._switch(on=shapes.truth(message.get("on"), ("on",)))
             case "stop":

@@ -38,7 +38,7 @@ _LEARNED = "learned:"
 MOST_RULES = 1000
 """Rules that are tried for one sentence."""
 _MOST_KEPT = 4096
-_VERSION = f"{__version__} 8 {FORMAT}"
+_VERSION = f"{__version__} 9 {FORMAT}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +92,11 @@ class RuleIndex:
         self._kept: dict[int, IndexedRule] = {}
         self._grammars: dict[str, CompiledGrammar] = {}
         self._flows: dict[str, tuple[FlowRow, Mapping[str, object]]] = {}
+
+    @property
+    def store(self) -> Store:
+        """Return the store."""
+        return self._store
 
     def close(self) -> None:
         if self._opened is not None:

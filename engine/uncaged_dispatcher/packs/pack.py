@@ -8,6 +8,7 @@ from typing import Any
 
 from uncaged_bundles import shapes
 from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.hosts import check_entries
 from uncaged_bundles.names import parse_flow_name
 from uncaged_bundles.records import asdict, dataclass, field
 
@@ -21,7 +22,17 @@ FROM_SERVER = "mcpServers in config.yaml"
 """Origins of packs that no distribution ships."""
 MAX_PACK_BYTES = 1 << 20
 MAX_RULE_CHARACTERS = 200_000
-_KEYS = ("name", "description", "enabled", "priority", "hosts", "entities", "rules", "flows")
+_KEYS = (
+    "name",
+    "description",
+    "enabled",
+    "priority",
+    "hosts",
+    "urlPatterns",
+    "entities",
+    "rules",
+    "flows",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +40,9 @@ class Pack:
     """A pack file.
 
     enabled: as the file says; a person's `pack enable` and `pack disable` come before it. priority:
-    the higher is preferred when readings of several packs are equal. hosts: sites on which a web
-    pack is offered. rules: text of the sentence grammar; its values are calls of the pack's flows.
+    the higher is preferred when readings of several packs are equal. hosts, url_patterns: its
+    sentences are read only on such pages; none means anywhere. rules: text of the sentence
+    grammar; its values are calls of the pack's flows.
     origin: the distribution that ships it, `FROM_PERSON`, `FROM_SERVER` for the tools of an MCP
     server, or `FROM_FLOWS` for a pack that only descriptors name.
     """
@@ -40,10 +52,16 @@ class Pack:
     enabled: bool = True
     priority: int = 0
     hosts: tuple[str, ...] = ()
+    url_patterns: tuple[str, ...] = ()
     entities: Mapping[str, EntityType] = field(default_factory=dict)
     rules: str = ""
     flows: tuple[str, ...] = ()
     origin: str = FROM_PERSON
+
+    @property
+    def is_of_site(self) -> bool:
+        """Return whether its sentences are read on some pages only."""
+        return bool(self.hosts or self.url_patterns)
 
     @property
     def is_shipped(self) -> bool:
@@ -66,7 +84,7 @@ class Pack:
     def restore(cls, document: Mapping[str, Any]) -> Pack:
         """Return the pack of a `document`."""
         entities = {name: EntityType(**kind) for name, kind in document["entities"].items()}
-        texts = {key: tuple(document[key]) for key in ("hosts", "flows")}
+        texts = {key: tuple(document[key]) for key in ("hosts", "url_patterns", "flows")}
         return cls(**{**document, **texts, "entities": entities})
 
 
@@ -103,12 +121,18 @@ def _pack(raw: object, origin: str) -> Pack:
             (*top, "rules"),
             f"has {len(rules):,} characters; the rules of a pack have at most {MAX_RULE_CHARACTERS:,}",
         )
+    hosts = shapes.texts(fields.get("hosts", []), (*top, "hosts"))
+    check_entries(hosts, (*top, "hosts"))
+    patterns = tuple(shapes.texts(fields.get("urlPatterns", []), (*top, "urlPatterns")))
+    if patterns and not hosts:
+        raise shapes.ShapeError((*top, "urlPatterns"), "narrow hosts; name hosts, too")
     return Pack(
         name=name,
         description=shapes.text(fields.get("description", ""), (*top, "description")),
         enabled=shapes.truth(fields.get("enabled", True), (*top, "enabled")),
         priority=shapes.whole(fields.get("priority", 0), (*top, "priority")),
-        hosts=tuple(shapes.texts(fields.get("hosts", []), (*top, "hosts"))),
+        hosts=tuple(hosts),
+        url_patterns=patterns,
         entities={
             key: read_entity_type(key, value, (*top, "entities", key))
             for key, value in entities.items()

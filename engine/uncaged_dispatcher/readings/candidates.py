@@ -26,7 +26,8 @@ class CandidateReading:
 
     pack: of the first call's flow, or empty. implicit: parameters of the calls that the sentence
     does not hold. disabled: the command that enables the flow or pack, or None. confirm: flows that
-    are marked. refused: why the calls cannot run, or None.
+    are marked. refused: why the calls cannot run, or None. away: why its pack is not read on the
+    page that the browser shows, or None.
     """
 
     calls: tuple[Call, ...]
@@ -40,6 +41,7 @@ class CandidateReading:
     confirm: tuple[str, ...] = ()
     disabled: str | None = None
     refused: str | None = None
+    away: str | None = None
 
     @property
     def order(self) -> tuple[bool, int, int, int, int]:

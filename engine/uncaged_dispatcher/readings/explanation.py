@@ -50,6 +50,7 @@ class Explanation:
                     },
                     "refused": one.refused,
                     "disabled": one.disabled,
+                    "away": one.away,
                 }
                 for one in self.readings
             ],
@@ -85,7 +86,7 @@ def _why(result: Interpretation | Question | Miss, readings: tuple[CandidateRead
         case Interpretation(calls=calls, remembered=remembered):
             if remembered:
                 return "you chose this reading before"
-            runnable = [one for one in readings if not one.refused and not one.disabled]
+            runnable = [one for one in readings if not (one.refused or one.disabled or one.away)]
             winner = next((one for one in runnable if one.calls == calls), None)
             others = [one for one in runnable if one is not winner]
             if winner is None or not others:

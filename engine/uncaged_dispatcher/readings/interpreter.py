@@ -16,6 +16,7 @@ from ..calls import Advice, Interpretation, Miss, Offer, Question
 from ..grammar.compiled import CompiledGrammar
 from ..grammar.sentences import Sentence
 from ..index.rule_index import RuleIndex
+from ..packs.sites import CurrentSite
 from .candidates import CandidateReading
 from .collisions import colliding, decide
 from .context import SentenceContext
@@ -161,10 +162,13 @@ class Interpreter:
     ) -> Miss:
         checked = [self._reader.checked(candidate, context) for candidate in candidates]
         disabled = [one for one in checked if one.disabled and not one.refused]
+        away = [one.away for one in checked if one.away and not (one.refused or one.disabled)]
         refused = [one.refused for one in checked if one.refused and not one.disabled]
         enable = disabled[0].disabled if disabled else None
         if enable is not None:
             why = f"{' and '.join(disabled[0].flows)} would read this and is disabled: {enable}"
+        elif away:
+            why = away[0]
         elif refused:
             why = f"no flow accepts these parameters: {refused[0]}"
         else:
@@ -195,10 +199,10 @@ class Interpreter:
 
     def _patterns(self) -> Iterator[tuple[str, str, str]]:
         """Yield flow, description and pattern of each rule of an enabled flow."""
-        packs = self.index.packs()
+        packs, site = self.index.packs(), CurrentSite(self.engine.store)
         for flow, facts, rules in self.index.enabled():
             pack = packs.of_flow(flow, str(facts.get("pack", "")))
-            if pack is None or pack.enabled:
+            if pack is None or (pack.enabled and site.lack(pack) is None):
                 for rule in rules:
                     yield flow, str(facts.get("description", "")), rule.pattern
 

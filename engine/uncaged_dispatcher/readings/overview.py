@@ -9,6 +9,7 @@ from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine
 
 from ..index.rule_index import RuleIndex
+from ..packs.sites import CurrentSite
 from ..packs.verbs import VERBS
 
 OTHER = "other"
@@ -78,10 +79,10 @@ def example_sentences(engine: Engine) -> list[FlowExamples]:
 
 
 def _examples(index: RuleIndex) -> Iterator[FlowExamples]:
-    packs = index.packs()
+    packs, site = index.packs(), CurrentSite(index.store)
     for flow, facts, rules in index.enabled():
         owner = packs.of_flow(flow, str(facts.get("pack", "")))
-        if owner is None or owner.enabled:
+        if owner is None or (owner.enabled and site.lack(owner) is None):
             yield FlowExamples(
                 flow=flow,
                 pack="" if owner is None else owner.name,

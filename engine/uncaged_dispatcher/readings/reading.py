@@ -25,6 +25,7 @@ from ..index.database import FoundRule
 from ..index.rule_index import IndexedRule, RuleIndex
 from ..packs.pack import Pack
 from ..packs.registered import PackSet
+from ..packs.sites import CurrentSite
 from ..packs.verbs import is_verb, verb_refusal
 from .candidates import CandidateReading, flow_calls, pack_calls
 from .checks import refusal
@@ -80,6 +81,7 @@ class SentenceReader:
         if not listed:
             return []
         packs = self._index.packs()
+        site = CurrentSite(self._index.store)
         places = _places(sentence, packs, context)
         found: list[CandidateReading] = []
         numbers: list[int] = []
@@ -98,7 +100,8 @@ class SentenceReader:
             places.steps = 0
             try:
                 for reading in _readings(rule, places, known):
-                    found += self._calls(rule, reading, sentence, packs, context)
+                    calls = self._calls(rule, reading, sentence, packs, context)
+                    found += [_at_site(one, packs, site) for one in calls]
             except SentenceError as exc:
                 problem = exc
             numbers += [rule.row.id] * (len(found) - len(numbers))
@@ -142,7 +145,9 @@ class SentenceReader:
     ) -> Iterator[CandidateReading]:
         """Yield the candidates that can run, best first."""
         for candidate in candidates:
-            if candidate.disabled is None and self.checked(candidate, context).refused is None:
+            if candidate.disabled or candidate.away:
+                continue
+            if self.checked(candidate, context).refused is None:
                 yield candidate
 
     def checked(self, candidate: CandidateReading, context: SentenceContext) -> CandidateReading:
@@ -222,6 +227,12 @@ class SentenceReader:
             if found is not None and not found[0].enabled:
                 return f"uncaged-workflow enable {call.flow}"
         return None
+
+
+def _at_site(found: CandidateReading, packs: PackSet, site: CurrentSite) -> CandidateReading:
+    """Return a candidate with the reason why its pack is not read on the page that is shown."""
+    lack = site.lack(packs.packs.get(found.pack))
+    return found if lack is None else replace(found, away=lack)
 
 
 def _places(sentence: Sentence, packs: PackSet, context: SentenceContext) -> Occurrences:

@@ -25,6 +25,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.registry import KNOWN
 
 from ..packs.registered import RegisteredPacks
+from ..packs.sites import CurrentSite
 from .similarity import TABLE, Embedder, TextOfFlow, close_packs, fused, similarities
 
 LAYOUT = 2
@@ -83,11 +84,14 @@ class CatalogResult:
 
 
 class Catalog:
-    """The catalogue of one store: its enabled flows, without those of disabled packs."""
+    """The catalogue of one store: its enabled flows, without those of disabled packs and of packs
+    of other sites than the page's.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._packs = RegisteredPacks(store).read()
+        self._site = CurrentSite(store)
         flows = Registry(store).read().flows.values()
         self._flows: dict[str, BundleHash] = {
             flow.name: flow.hash for flow in flows if flow.enabled
@@ -137,7 +141,9 @@ class Catalog:
             if descriptor is None:
                 continue
             pack = self._packs.of_flow(name, declared_pack(descriptor))
-            if (pack is None or pack.enabled) and (not packs or (pack and pack.name in packs)):
+            if packs and (pack is None or pack.name not in packs):
+                continue
+            if pack is None or (pack.enabled and self._site.lack(pack) is None):
                 entries.append(entry_of(name, "" if pack is None else pack.name, descriptor))
         found = ((entry.pack, scores.get(entry.flow, 0.0)) for entry in entries)
         ambiguous = () if packs else tuple(close_packs(found, threshold))

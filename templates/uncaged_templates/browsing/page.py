@@ -47,6 +47,8 @@ def words_of(answer):
             f"{'*' if tab['current'] else ' '} {tab['tab']}  {tab['title'] or tab['url']}"
             for tab in answer
         )
+    if "actions" in answer:
+        return actions_in(answer)
     if "text" in answer:
         return answer["text"][:SHOWN_CHARACTERS]
     if "title" in answer:
@@ -56,3 +58,21 @@ def words_of(answer):
     if "open" in answer:
         return f"closed; {answer['open']} tabs are open"
     return "done"
+
+
+def actions_in(answer):
+    """Return the actions of a page as lines, each with its name, its label and its parameters."""
+    lines = []
+    for one in answer["actions"]:
+        names = one.get("parameters", {}).get("properties", {})
+        given = f" ({', '.join(names)})" if names else ""
+        lines.append(f"{one['name']}  {one['label']}{given}")
+    shown, length = [], 0
+    for line in lines:
+        length += len(line) + 1
+        if length > SHOWN_CHARACTERS:
+            shown.append(f"… {len(lines) - len(shown)} more")
+            break
+        shown.append(line)
+    left = [f"left out: {one}" for one in answer.get("leftOut", [])]
+    return "\n".join([answer["title"] or answer["url"], *shown, *left])

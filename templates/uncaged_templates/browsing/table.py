@@ -146,6 +146,20 @@ FLOWS = (
         examples=[("read this page", {})],
     ),
     PageFlow(
+        name="page-actions",
+        title="Show what a page offers",
+        description="Lists what can be done on the current page of the browser session: forms with"
+        " their fields, buttons, links.",
+        operation={"do": "actions", "timeout_s": 30},
+        patterns=[
+            f"{POLITE} (list | show) (me)? (the)? actions (of | on) (the | this) page (please)?",
+            "what can (I | you) do (here | on this page)",
+            "what does (the | this) page offer",
+            "discover (the)? (page)? actions",
+        ],
+        examples=[("what can I do here", {}), ("show me the actions of this page", {})],
+    ),
+    PageFlow(
         name="list-tabs",
         title="List the tabs",
         description="Lists the tabs of the browser session.",
