@@ -128,17 +128,17 @@ def actions_of_frame(
 
 def named_actions(found: Sequence[FoundAction]) -> list[FoundAction]:
     """Return actions with names apart from each other: of equal ones, the second gets ``-2``."""
-    taken: set[str] = set()
+    known: set[str] = set()
     numbers: dict[str, int] = {}
     named = []
     for one in found:
         base = name = one.action.name
         number = numbers.get(base, 1)
-        while name in taken:
+        while name in known:
             number += 1
             name = f"{base}-{number}"
         numbers[base] = number
-        taken.add(name)
+        known.add(name)
         named.append(replace(one, action=replace(one.action, name=name)))
     return named
 

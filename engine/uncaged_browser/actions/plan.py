@@ -146,8 +146,8 @@ def _page_plan(
         planned.append(
             PlannedValue(name=name, text=text, value=value, schema=part, body={}, placed={})
         )
-    given = {one.name for one in planned}
-    missing = [name for name in schema.get("required", []) if name not in given]  # type: ignore[attr-defined]  # read as a list before
+    present = {one.name for one in planned}
+    missing = [name for name in schema.get("required", []) if name not in present]  # type: ignore[attr-defined]  # read as a list before
     if missing:
         raise UsageError(f"{action.name} needs a value for {', '.join(missing)}")
     tool = action.name.partition(":")[2]

@@ -65,8 +65,8 @@ def actions_in(answer):
     lines = []
     for one in answer["actions"]:
         names = one.get("parameters", {}).get("properties", {})
-        given = f" ({', '.join(names)})" if names else ""
-        lines.append(f"{one['name']}  {one['label']}{given}")
+        listed = f" ({', '.join(names)})" if names else ""
+        lines.append(f"{one['name']}  {one['label']}{listed}")
     shown, length = [], 0
     for line in lines:
         length += len(line) + 1

@@ -92,7 +92,7 @@ def test_parameters_have_the_types_of_their_fields() -> None:
 
 
 def test_equal_names_are_numbered_and_never_taken_twice() -> None:
-    """A label that looks like a numbered name takes nobody's place."""
+    """A label that looks like a numbered name replaces no other name."""
     links = [{"label": label} for label in ("More", "More", "More 2", "more!")]
     found = [one.action.name for one in offered(links=links)]
     assert found == ["link:more", "link:more-2", "link:more-2-2", "link:more-3"]
