@@ -18,6 +18,7 @@ from .costs import spell_spent
 from .durations import clock_time, spell
 from .header import header_line
 from .step_details import step_details
+from .step_labels import add_record
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
@@ -81,23 +82,22 @@ class FilmStrip:
     def _steps(self) -> Iterator[str]:
         timeline = Timeline()
         for record in self._view.records:
-            label = _label(timeline)
-            row = timeline.add(record)
+            row = add_record(timeline, record)
             if row is not None:
-                yield from self._step(row, record, label or row.label)
+                yield from self._step(row, record)
 
-    def _step(self, row: Row, record: Record, label: str) -> Iterator[str]:
+    def _step(self, row: Row, record: Record) -> Iterator[str]:
         took = (
             "" if row.duration_ms is None else f'<span class="time">{spell(row.duration_ms)}</span>'
         )
         by = f" ({self._shown(row.by)})" if row.by else ""
-        yield f'<li class="{row.mark}">{took}<span class="seq">{self._shown(row.seq)}</span> <b>{self._shown(label)}</b>{by}'
+        yield f'<li class="{row.mark}">{took}<span class="seq">{self._shown(row.seq)}</span> <b>{self._shown(row.label)}</b>{by}'
         if row.detail:
             yield f"<p>{self._shown(row.detail)}</p>"
         details = "\n".join(step_details(record))[:MAX_DETAIL_CHARACTERS]
         if details:
             yield f"<pre>{self._shown(details)}</pre>"
-        yield from self._shot(record, label)
+        yield from self._shot(record, row.label)
         yield "</li>"
 
     def _shot(self, record: Record, label: str) -> Iterator[str]:
@@ -128,12 +128,3 @@ class FilmStrip:
 
     def _shown(self, text: str) -> str:
         return escape(clean(self._redact(text)))
-
-
-def _label(timeline: Timeline) -> str:
-    """Return what an open step does in a browser; empty for other steps."""
-    if timeline.open is None or timeline.open.kind != "browser":
-        return ""
-    from uncaged_browser.recording.summary import summary_of
-
-    return summary_of(timeline.open.body)

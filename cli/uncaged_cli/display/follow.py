@@ -20,6 +20,7 @@ from uncaged_engine.threads.timeline import Record, Timeline
 from . import json_output
 from .output import is_terminal, next_step, note
 from .plain import FollowedRecord, FollowView, PlainView
+from .step_labels import add_record
 from .thread_list import summary_document
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def follow(
                     shown.progress(event.body)
                 elif event.kind == "record" and "format" not in event.body:
                     count += 1
-                    row = timeline.add(event.body)
+                    row = add_record(timeline, event.body)
                     if count > known_records:
                         shown.record(FollowedRecord(record=event.body, row=row, open=timeline.open))
                     elif count == known_records and timeline.steps:

@@ -21,6 +21,7 @@ from .output import Piece, next_step
 from .plain import FollowedRecord, ending_lines, row_pieces, skipped_line
 from .progress import SEPARATOR, EffectProgress
 from .step_details import step_details
+from .step_labels import open_label
 
 REFRESHES_PER_S = 8
 
@@ -103,7 +104,7 @@ class ProgressLine:
         if step is None:
             return
         attempt = f" (attempt {step.attempt})" if step.attempt > 1 else ""
-        begun = f"{step.label}{attempt}  {spell_seconds(self._now_ms() - step.started_ms)}"
+        begun = f"{open_label(step)}{attempt}  {spell_seconds(self._now_ms() - step.started_ms)}"
         words = SEPARATOR.join(part for part in (begun, self.progress.line) if part)
         self._spinner.update(text=Text(shorten(f"{step.seq}  {words}", options.max_width - 3)))
         yield self._spinner

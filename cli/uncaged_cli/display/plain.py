@@ -19,6 +19,7 @@ from .header import header_line
 from .output import STATUS_COLOURS, Piece, Styled, next_step, text_width, write
 from .progress import EffectProgress, spell_usage
 from .step_details import step_details
+from .step_labels import open_label
 
 MARK_COLOURS = {
     "done": "green",
@@ -104,7 +105,8 @@ class PlainView:
             and work != self._shown
         ):
             self._shown = work
-            label = self._open.label + " " * (LABEL_COLUMNS - columns(self._open.label))
+            label = open_label(self._open)
+            label += " " * (LABEL_COLUMNS - columns(label))
             write(
                 self._stream,
                 f"{self._open.seq:>4}  ",
@@ -120,7 +122,8 @@ class PlainView:
 
 def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
     """Return one line: number, label, duration, detail, agent."""
-    label = row.label + " " * (LABEL_COLUMNS - columns(row.label))
+    label = row.label if width is None else shorten(row.label, max(LABEL_COLUMNS, width // 2))
+    label += " " * (LABEL_COLUMNS - columns(label))
     took = spell(row.duration_ms) if row.duration_ms is not None else ""
     head = f"{row.seq:>4}  "
     middle = f"  {took:>{TIME_COLUMNS}}  "

@@ -17,6 +17,7 @@ from .header import header_line
 from .output import Piece, Styled, status, text_width
 from .plain import ending_lines, row_pieces
 from .step_details import step_details
+from .step_labels import add_record, open_label
 
 if TYPE_CHECKING:
     from uncaged_engine.api import ThreadView
@@ -48,14 +49,14 @@ def thread_lines(
         yield ["prompt: ", prompt if full else shorten(prompt, PROMPT_COLUMNS)]
     timeline = Timeline()
     for record in view.records:
-        row = timeline.add(record)
+        row = add_record(timeline, record)
         if row is not None:
             yield row_pieces(row, width=width)
             if full:
                 for detail_line in step_details(record):
                     yield [detail_line]
     if timeline.open is not None and summary.status == "running":
-        yield [Styled(f"{timeline.open.seq:>4}  {timeline.open.label}  in progress", "cyan")]
+        yield [Styled(f"{timeline.open.seq:>4}  {open_label(timeline.open)}  in progress", "cyan")]
     if used := spell_spent(view.spent):
         yield ["used: ", used]
     if inherited := spell_spent(view.inherited_spent):
