@@ -309,14 +309,35 @@ def test_questions_of_a_flow_need_the_policys_model(
     assert len(model.asked) == asked
 
 
+def run_sentence(sentence: str) -> tuple[str, dict[str, Any]]:
+    """Return the flow that a sentence ran, and the result."""
+    outcome = tried("do", sentence, "--yes", "--json")
+    documents = [json.loads(line) for line in outcome.out.splitlines()]
+    reading = next(one["reading"] for one in documents if one.get("event") == "understood")
+    return reading["calls"][0]["flow"], documents[-1]["result"]
+
+
 def test_sentences_search_and_find_pages(site: WebServer) -> None:
     """A plain sentence runs the flow of the pack in the session's own tabs."""
     for sentence, flow, url in (
         ("search the web for otters and kelp", "search-web", "/find?q=otters%20and%20kelp"),
         ("go to the timetable", "find-page", "/seals"),
     ):
-        outcome = tried("do", sentence, "--yes", "--json")
-        documents = [json.loads(line) for line in outcome.out.splitlines()]
-        reading = next(one["reading"] for one in documents if one.get("event") == "understood")
-        assert reading["calls"][0]["flow"] == flow
-        assert documents[-1]["result"]["data"]["url"] == f"{site.url}{url}", outcome
+        found, result = run_sentence(sentence)
+        assert (found, result["data"]["url"]) == (flow, f"{site.url}{url}")
+
+
+def test_a_part_that_is_off_is_refused(site: WebServer) -> None:
+    """Discovery is off at first. A flow whose part is off gets an error that names the command; the
+    person's own commands go on.
+    """
+    states = {one["name"]: one["on"] for one in done("parts")}
+    assert states == {"browse": True, "lookup": True, "discovery": False, "flows": True}
+    done("parts", "off", "lookup")
+    try:
+        refused = run_sentence("search the web for otters")[1]
+        assert not refused["success"] and "browser parts on lookup" in refused["message"]
+        assert done("search", "otters")["results"]["url"] == f"{site.url}/find?q=otters"
+    finally:
+        done("parts", "on", "lookup")
+    assert tried("browser", "parts", "on", "external").code == 5

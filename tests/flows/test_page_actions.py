@@ -99,13 +99,16 @@ def sent(site: WebServer, path: str) -> list[Seen]:
 
 
 def test_the_page_s_actions_are_listed(commands: Commands, shop: str) -> None:
-    """By the command, as JSON, and by a sentence."""
+    """By the command, as JSON, and by a sentence once the part `discovery` is on."""
     listed = actions(commands, "discover")
     assert listed.code == 0, listed.err
     assert "form:order" in listed.out and "name: string, mail?: email" in listed.out
     document = actions(commands, "discover", "--json").document
     assert list(validator("browser-actions-discover").iter_errors(document)) == []
     assert document["url"] == shop
+    refused = commands.run("do", "what can I do here")
+    assert "browser parts on discovery" in refused.out + refused.err
+    assert commands.run("browser", "parts", "on", "discovery").code == 0
     said = commands.run("do", "what can I do here")
     assert said.code == 0, said.err
     assert "form:order  Order (name, mail)" in said.out and "page:stock" in said.out

@@ -19,6 +19,7 @@ GROUPS = {
         "extract",
         "launch",
         "open",
+        "parts",
         "resolver",
         "search",
         "status",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,11 +16,11 @@ from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_engine.settings.editing import change_setting
 
 from ..display import json_output
-from ..display.output import Piece, Styled, result, table, text_width
-from ..display.table import render
+from ..display.output import result
 from ..inputs.options import json_option
 from ..runtime import open_engine
 from .session import performed, session_option
+from .switches import show_rows, switched
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
@@ -76,7 +75,7 @@ def search(words: tuple[str, ...], provider: str | None, name: str, as_json: boo
     if as_json:
         json_output.document({"default": settings.search, "providers": known})
         return
-    _show(
+    show_rows(
         ("provider", "default", "address"),
         [(one, "yes" if one == settings.search else "", known[one]) for one in known],
     )
@@ -98,14 +97,14 @@ def switch_resolvers(words: tuple[str, ...], as_json: bool) -> None:
         case () | ("list",):
             pass
         case ("on" | "off" as state, resolver):
-            _switch(engine, resolver, on=state == "on")
+            switched(engine, "resolvers", resolver, RESOLVERS, on=state == "on")
         case _:
             raise UsageError(f"write list, on NAME or off NAME, not {' '.join(words)[:80]!r}")
     active = engine.config.browser.resolvers
     if as_json:
         json_output.document([{"name": one, "on": one in active} for one in RESOLVERS])
         return
-    _show(("resolver", "state"), [(one, "on" if one in active else "off") for one in RESOLVERS])
+    show_rows(("resolver", "state"), [(one, "on" if one in active else "off") for one in RESOLVERS])
 
 
 def opened_by_name(engine: Engine, session: str, name: str) -> dict[str, Any]:
@@ -142,23 +141,3 @@ def _set_provider(engine: Engine, name: str, template: str) -> None:
 def _choose_provider(engine: Engine, name: str) -> None:
     provider_named(name, engine.config.browser)
     change_setting(engine.store.config_path, "search", lambda _: name, section="browser")
-
-
-def _switch(engine: Engine, resolver: str, *, on: bool) -> None:
-    if resolver not in RESOLVERS:
-        raise NotFoundError(
-            f"there is no resolver {resolver[:80]!r}; there are: {', '.join(RESOLVERS)}"
-        )
-    change_setting(
-        engine.store.config_path,
-        "resolvers",
-        lambda config: [
-            one for one in RESOLVERS if (on if one == resolver else one in config.browser.resolvers)
-        ],
-        section="browser",
-    )
-
-
-def _show(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    shown: list[list[Piece]] = [[Styled(row[0], "cyan"), *row[1:]] for row in rows]
-    table(render(headers, shown, width=text_width(sys.stdout)))

@@ -13,7 +13,7 @@ from uncaged_browser.session.address import checked_name
 from uncaged_browser.session.client import SessionClient, SessionGone
 from uncaged_bundles.errors import UsageError
 
-from ..browsing import actions, asking, knowledge, lookups
+from ..browsing import actions, asking, knowledge, lookups, switches
 from ..browsing.session import performed, running_session, session_option
 from ..display import json_output
 from ..display.output import Piece, Styled, next_step, note, result, table, text_width
@@ -28,14 +28,12 @@ PARTS = (
     asking.ask,
     asking.extract,
     actions.command,
+    switches.switch_parts,
 )
 HEADERS = ("tab", "title", "address", "")
 
 
-@click.group(
-    subcommand_metavar="launch | status | open | search | tabs | close | actions | ask | extract | knowledge | resolver | external | stop",
-    no_args_is_help=True,
-)
+@click.group(no_args_is_help=True)
 def command() -> None:
     """Start and stop browser sessions, and use their tabs.
 
@@ -107,7 +105,10 @@ def open_site(site: str, name: str, as_json: bool) -> None:
     if as_json:
         json_output.document(tab)
     else:
-        result(f"tab {tab['tab']}: {tab['title'] or tab['url']}")
+        found = f", found by {tab['resolver']}" if "resolver" in tab else ""
+        result(f"tab {tab['tab']}: {tab['title'] or tab['url']}{found}")
+        if "notIndexed" in tab:
+            note(f"not indexed: {tab['notIndexed']}")
 
 
 @command.command("tabs", short_help="List the tabs of a session.")

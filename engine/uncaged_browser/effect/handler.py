@@ -32,6 +32,7 @@ from ..session.messages import KEPT, ContextSpec, MissingContext
 from .checkpoints import LostPage, fields_of, open_or_restore, save_checkpoint
 from .healing import perform_or_heal
 from .limits import BrowserLimits
+from .parts import part_that_is_off
 from .secrets import EffectSecrets
 
 __all__ = ["EFFECTS", "BrowserCall", "BrowserHandler"]
@@ -72,6 +73,9 @@ class BrowserHandler(Handler):
         limits = BrowserLimits.of(context.bundle.descriptor.policy.limits.get(self.kind, {}))
         if limits.profile == "kept" and not limits.private:
             return Failure.of("policy", f"browser: {NOT_PRIVATE}")
+        refusal = part_that_is_off(operation, limits, context.config.browser)
+        if refusal:
+            return Failure.of("policy", f"browser: {refusal}")
         if isinstance(operation, PageQuestion):
             from .questions import answer_question  # few flows ask a model
 

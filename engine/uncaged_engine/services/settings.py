@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..settings.config import (
     NOTHING,
+    BrowserPart,
     BrowserSettings,
     Config,
     FlowSettings,
@@ -17,6 +18,7 @@ from ..settings.editing import change_setting
 __all__ = [
     "NOTHING",
     "TEXT_PLACE",
+    "BrowserPart",
     "BrowserSettings",
     "Config",
     "FlowSettings",

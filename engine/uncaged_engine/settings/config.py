@@ -136,6 +136,10 @@ class SecretSource:
 HealMode = Literal["off", "propose", "apply"]
 Resolver = Literal["search", "keyword", "encyclopedia", "history"]
 """Ways to find the page that a name means, in the order in which they are tried."""
+BrowserPart = Literal["browse", "lookup", "discovery", "flows"]
+"""browse: flows in the session's own tabs. lookup: names, searches and questions of flows.
+discovery: actions that pages offer, as sentences. flows: web flows in contexts of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +151,7 @@ class BrowserSettings:
     resolvers: those that are on; sessions note the pages that they open only if ``history`` is.
     search: name of the search provider. providers: address templates by name, beside the usual
     ones. encyclopedia: address template of an article. keywords: addresses by name. knowledge:
-    hosts whose pages are indexed when a session opens them.
+    hosts whose pages are indexed when a session opens them. parts: those that are on.
     """
 
     program: str | None = None
@@ -160,6 +164,7 @@ class BrowserSettings:
     encyclopedia: str = "https://en.wikipedia.org/wiki/{text}"
     keywords: Mapping[str, str] = field(default_factory=dict)
     knowledge: tuple[str, ...] = ()
+    parts: tuple[BrowserPart, ...] = ("browse", "lookup", "flows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,6 +259,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
             encyclopedia=section.browser.encyclopedia,
             keywords=section.browser.keywords,
             knowledge=tuple(host.casefold() for host in section.browser.knowledge),
+            parts=tuple(section.browser.parts),
         ),
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={

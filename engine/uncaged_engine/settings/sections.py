@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from .config import HealMode, Resolver, Strategy
+from .config import BrowserPart, HealMode, Resolver, Strategy
 
 
 class StrictSection(BaseModel):
@@ -97,6 +97,7 @@ class BrowserSection(StrictSection):
     encyclopedia: str = "https://en.wikipedia.org/wiki/{text}"
     keywords: dict[str, str] = {}
     knowledge: list[str] = []
+    parts: list[BrowserPart] = ["browse", "lookup", "flows"]
 
 
 class RatesSection(StrictSection):
