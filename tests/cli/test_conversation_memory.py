@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from testbed.bundles import source
+from testbed.sentences import flow_source, parameters
 
 pytestmark = pytest.mark.slow
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -89,3 +90,22 @@ def test_requests_without_a_model_use_no_tokens(named: Command) -> None:
     assert named("thread", "rm", "latest").returncode == 0
     assert "usage unknown" in named("token").stdout
     assert named("token", "--thread", request["threadIds"][0]).returncode == 5
+
+
+def test_an_explanation_is_about_the_conversation(named: Command, tmp_path: Path) -> None:
+    """What was named in a conversation is a value of a sentence there, and nowhere else."""
+    text = flow_source("light", "light $(lamp:lamp)", schema=parameters("lamp", lamp={}))
+    (tmp_path / "light.py").write_bytes(text)
+    assert named("add", "light", "light.py", "--accept").returncode == 0
+
+    def explained(*options: str) -> dict[str, Any]:
+        done = named("explain", "light the blue lamp", *options, "--json")
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    assert explained()["calls"]["calls"] == [{"flow": "light", "params": {"lamp": "lamp-7"}}]
+    assert named("conversation", "new", "other").returncode == 0
+    assert explained()["result"] == "miss"
+    assert explained("--conversation", "default")["result"] == "calls"
+    assert named("explain", "light the blue lamp", "--conversation", "none").returncode == 5

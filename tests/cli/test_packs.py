@@ -69,4 +69,11 @@ def test_an_explanation_of_a_miss_says_what_a_model_would_get(
     assert found["miss"]["corrected"] == "show the weather"
     assert found["miss"]["nearest"][0]["flow"] == "weather"
     assert found["model"]["asked"] is False
-    assert json.loads(command("explain", "@threads", "--json").stdout)["verb"] == "threads"
+    for line, verb in (
+        ("@threads", "threads"),
+        ("@keys", "keys list"),
+        ("@files", "pack show --brief -- files"),
+        ("@packs", "do @packs"),
+    ):
+        assert json.loads(command("explain", line, "--json").stdout)["verb"] == verb
+    assert "no verb 'thrads'; did you mean" in command("explain", "@thrads").stderr

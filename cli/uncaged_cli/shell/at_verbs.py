@@ -30,6 +30,9 @@ BARE: Mapping[str, str] = {"constructions": "list", "conversation": "list", "key
 """Subcommands of verbs that are written alone."""
 
 
+NO_VERB = f"@ is followed by a verb, as in: {PROGRAM} do '@threads'"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineVerb:
     """A verb that only lines have, or that does more there. usage: its arguments."""
@@ -50,7 +53,7 @@ def run_verb(words: Sequence[str], host: LineHost) -> int:
     """
     name = words[0] if words else ""
     if not name:
-        raise UsageError(f"@ is followed by a verb, as in: {PROGRAM} do '@threads'")
+        raise UsageError(NO_VERB)
     if name in ("do", "shell"):
         raise UsageError(f"@{name} is this command itself; write the sentence without it")
     found = LINE_VERBS.get(name)
@@ -59,6 +62,19 @@ def run_verb(words: Sequence[str], host: LineHost) -> int:
     if found is not None:
         return found.perform(host, words[1:])
     return _command(host, words)
+
+
+def spelled_out(line: str) -> list[str]:
+    """Return the command line that a line with a verb stands for.
+
+    Raises: as `run_verb`.
+    """
+    words = verb_words(line)
+    if not words:
+        raise UsageError(NO_VERB)
+    if words[0] in LINE_VERBS and not is_verb(words[0]):
+        return ["do", line]  # a verb that only lines have
+    return command_words(words)
 
 
 def verb_line(text: str) -> str | None:
@@ -104,6 +120,19 @@ def pack_names() -> dict[str, str]:
 
 def _command(host: LineHost, words: Sequence[str]) -> int:
     """Run a verb of the command line, or show what the pack of this name offers."""
+    words = command_words(words)
+    if host.is_shell:
+        words = in_conversation(words, host)
+    return run(_with_json(words) if host.as_json else words)
+
+
+def command_words(words: Sequence[str]) -> list[str]:
+    """Return the command line that a verb of a line stands for; that of a pack's name shows what
+    the pack offers.
+
+    Raises:
+        UsageError: there is no such verb.
+    """
     name, *arguments = words
     if not is_verb(name):
         packs = pack_names()
@@ -114,12 +143,10 @@ def _command(host: LineHost, words: Sequence[str]) -> int:
             raise UsageError(
                 f"{name!r} is a pack, not a verb; write the sentence without @{name}, or @{name} alone for what it offers"
             )
-        words = ["pack", "show", "--brief", "--", name]
-    elif not arguments and name in BARE:
-        words = [name, BARE[name]]
-    if host.is_shell:
-        words = in_conversation(words, host)
-    return run(_with_json(words) if host.as_json else words)
+        return ["pack", "show", "--brief", "--", name]
+    if not arguments and name in BARE:
+        return [name, BARE[name]]
+    return [*words]
 
 
 def _with_json(words: Sequence[str]) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..display import json_output
-from ..display.output import Styled, note, result
-from ..inputs.options import json_option
+from ..display.output import PROGRAM, Styled, note, result
+from ..inputs.options import conversation_option, json_option
 from ..runtime import open_engine
+from ..shell.at_verbs import MARK, spelled_out
 
 if TYPE_CHECKING:
     from uncaged_dispatcher.readings.explanation import Explanation
@@ -20,20 +23,25 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("sentence")
+@conversation_option
 @json_option
-def command(sentence: str, as_json: bool) -> int:
-    """Show how SENTENCE would be read: every reading with its score, why the first one wins, and
-    what a model would get if no rule reads it. Nothing is started, and no model is asked.
+def command(sentence: str, conversation: str | None, as_json: bool) -> int:
+    """Show how SENTENCE would be read in the conversation: every reading with its score, why the
+    first one wins, and what a model would get if no rule reads it. Nothing is started, and no model
+    is asked.
     """
-    if sentence.lstrip().startswith("@"):
-        verb = sentence.strip()[1:]
-        return _print_verb(sentence.strip(), verb, as_json=as_json)
+    if sentence.lstrip().startswith(MARK):
+        return _print_verb(sentence.strip(), as_json=as_json)
     engine = open_engine()
+    from uncaged_dispatcher.conversations.catalog import existing_conversation
+    from uncaged_dispatcher.conversations.reader import sentence_context
     from uncaged_dispatcher.readings.explanation import explain
     from uncaged_dispatcher.readings.interpreter import Interpreter
 
+    id = existing_conversation(engine.store, conversation)
+    context = None if id is None else sentence_context(engine.store, id, Path.cwd())
     with closing(Interpreter(engine)) as interpreter:
-        found = explain(interpreter, sentence)
+        found = explain(interpreter, sentence, context=context)
     model = _model(engine, found)
     if as_json:
         json_output.document({**found.document(), "model": dict(model)})
@@ -76,11 +84,17 @@ def _print(found: Explanation, model: Mapping[str, object]) -> None:
             pass
 
 
-def _print_verb(sentence: str, verb: str, *, as_json: bool) -> int:
+def _print_verb(sentence: str, *, as_json: bool) -> int:
+    """Print the command that a line with a verb runs.
+
+    Raises:
+        UsageError: there is no such verb.
+    """
+    words = spelled_out(sentence)
     if as_json:
-        json_output.document({"sentence": sentence, "verb": verb})
+        json_output.document({"sentence": sentence, "verb": shlex.join(words)})
         return 0
-    result(f"this is the command: uncaged-workflow {verb}")
+    result(f"this is the command: {PROGRAM} {shlex.join(words)}")
     return 0
 
 

@@ -71,6 +71,16 @@ def current_conversation(store: Store, now_ms: int) -> str:
     return id
 
 
+def existing_conversation(store: Store, text: str | None) -> str | None:
+    """Return the conversation that *text* names, as `find_conversation`; without a text the current
+    one, or None if there is none.
+    """
+    if text is not None:
+        return find_conversation(store, text)
+    id = _current(store)
+    return id if id is not None and path_of(store, id).exists() else None
+
+
 def list_conversations(store: Store) -> list[ConversationSummary]:
     """Return all conversations, those used last first. A damaged one is listed with its problem."""
     current = _current(store)

@@ -25,7 +25,7 @@ from ..memory.named_things import NamedThings, meaning
 from ..readings.context import SentenceContext
 from ..readings.interpreter import Interpreter
 from .live import Caller
-from .log import path_of, read_records
+from .log import path_of, read_records, read_state
 from .records import ConversationState, SettledRequest
 from .requests import ConversationRequest
 
@@ -71,7 +71,7 @@ class ConversationReader:
                 else "patterns were excluded by --no-grammar",
             )
         things = NamedThings(memory_of(self._engine.store, state.id))
-        context = _context(request, state, things)
+        context = _context(Path(request.directory), state, things)
         self._context, self._things, self._settled = context, things, set()
         found = self._interpreter.interpret(sentence, context=context)
         # a sentence that rules read never waits for a server
@@ -157,7 +157,7 @@ class ConversationReader:
     ) -> str | None:
         """Return the key of the remembered choice that decides the request's sentence, or None."""
         things = NamedThings(memory_of(self._engine.store, state.id))
-        context = _context(request, state, things)
+        context = _context(Path(request.directory), state, things)
         return self._interpreter.remembered_choice(request.directed.sentence, context=context)
 
     def forget_choice(self, key: str) -> bool:
@@ -194,12 +194,19 @@ class ConversationReader:
         return found
 
 
-def _context(
-    request: ConversationRequest, state: ConversationState, things: NamedThings
-) -> SentenceContext:
+def sentence_context(store: Store, id: str, directory: Path) -> SentenceContext:
+    """Return what a sentence would be read with in a conversation now.
+
+    Raises: as `read_state`.
+    """
+    state = read_state(store, id)
+    return _context(directory, state, NamedThings(memory_of(store, id)))
+
+
+def _context(directory: Path, state: ConversationState, things: NamedThings) -> SentenceContext:
     activity = state.activity
     return SentenceContext(
-        directory=Path(request.directory),
+        directory=directory,
         entities=things,
         packs=() if activity is None else activity.packs,
         exclusive=activity is not None and activity.exclusive,
