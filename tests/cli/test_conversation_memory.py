@@ -109,3 +109,5 @@ def test_an_explanation_is_about_the_conversation(named: Command, tmp_path: Path
     assert explained()["result"] == "miss"
     assert explained("--conversation", "default")["result"] == "calls"
     assert named("explain", "light the blue lamp", "--conversation", "none").returncode == 5
+    by_do = named("do", "light the blue lamp", "--explain", "--conversation", "default", "--json")
+    assert json.loads(by_do.stdout)["result"] == "calls"

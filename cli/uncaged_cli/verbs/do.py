@@ -10,7 +10,8 @@ from click.core import ParameterSource
 from uncaged_bundles.errors import UsageError
 
 from ..inputs.options import conversation_option, detach_option, json_option, verbose_option
-from ..shell.at_verbs import MARK, run_verb
+from ..main import run
+from ..shell.at_verbs import MARK
 from ..shell.line_mode import LineMode, RequestOptions
 
 if TYPE_CHECKING:
@@ -79,9 +80,10 @@ def command(
         as_json=as_json,
         verbose=verbose,
     )
-    lines = LineMode(options, conversation=conversation)
     if only_explain:
-        return run_verb(["explain", text], lines)
+        named = [] if conversation is None else ["--conversation", conversation]
+        return run(["explain", *named, *(["--json"] if as_json else []), "--", text])
+    lines = LineMode(options, conversation=conversation)
     if text.startswith(MARK):
         refuse_options(click.get_current_context(), text)
         return lines.run_verb_line(words[0].lstrip(), words[1:])
