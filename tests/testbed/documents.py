@@ -66,6 +66,8 @@ def schema_name(words: Sequence[str]) -> str | None:
     verb = words[0] if words else ""
     if verb == "do" and (sentence := next((word for word in words if word[:1] == "@"), "")):
         return schema_name(sentence[1:].split())
+    if verb == "do" and "--explain" in words:
+        return "explain"
     if tuple(words[:2]) == ("browser", "knowledge"):
         return "-".join(words[:3])
     if verb in GROUPS:
