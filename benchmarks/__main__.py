@@ -36,6 +36,7 @@ from . import (
     web_pages,
     web_replay,
     web_sessions,
+    web_views,
     worst,
 )
 from .bench import SHARED_MEMORY, Bench, Figure, filesystem_of
@@ -52,6 +53,7 @@ MODULES = (
         web_pages,
         web_replay,
         web_sessions,
+        web_views,
         scripts,
         calling,
         paraphrases,

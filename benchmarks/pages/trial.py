@@ -4,7 +4,7 @@ and what the page was really made to do.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,8 +60,8 @@ async def record_page(
     """
     case = _case(number, seed, directory)
     async with visiting(case) as visit:
-        recording = await record_case(browser, case, f"{visit.origin}/", f"page-{number}")
-        await visit.wait()
+        url = f"{visit.origin}/"
+        recording = await record_case(browser, case, url, f"page-{number}", visit.wait)
         if not visit.done:
             raise RuntimeError(f"page {number}, seed {seed}: {visit.acts}, not {case.acts}")
     shown = {
@@ -70,14 +70,26 @@ async def record_page(
     return replace(recording, parameters=shown)
 
 
-async def record_case(browser: Browser, case: PageCase, url: str, name: str) -> Recording:
-    """Return the recording of the task of a page that is served at an address."""
+async def record_case(
+    browser: Browser,
+    case: PageCase,
+    url: str,
+    name: str,
+    wait: Callable[[], Awaitable[None]] | None = None,
+) -> Recording:
+    """Return the recording of the task of a page that is served at an address.
+
+    Args:
+        wait: waits for the end of the task, which a page may reach some time after the last action.
+    """
     async with fresh_context(browser) as context:
         page = await context.context.new_page()
         recorder = Recorder(context, name)
         await recorder.start()
         await page.goto(url)
         await case.perform(Person(page))
+        if wait is not None:
+            await wait()
         return await recorder.stop()
 
 

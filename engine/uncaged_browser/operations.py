@@ -25,7 +25,7 @@ Effect = Literal["reads", "navigates", "acts"]
 """reads: repeated after a crash. navigates: loads another page. acts: never repeated unasked."""
 Form = Literal["html", "clean", "text"]
 Direction = Literal["up", "down", "left", "right", "top", "bottom"]
-Moment = Literal["load", "navigation", "idle", "element", "gone"]
+Moment = Literal["load", "navigation", "idle", "element", "attached", "gone"]
 MouseButton = Literal["left", "middle", "right"]
 DEFAULT_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 180.0
@@ -191,14 +191,18 @@ class ReadView(Operation):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadElements(Operation):
     """Return facts about the operable elements of the page or of a frame. number: of an element,
-    from 0, whose alternatives are returned under ``names``. target: of one element, operable or
-    not, whose alternatives alone are returned, with those of the frames around it.
+    from 0, whose alternatives are returned under ``names``. also: a tag whose elements are listed
+    although nothing says that they are operable. inner: return the alternatives of each frame in it
+    under ``inner``, too. target: of one element, operable or not, whose alternatives alone are
+    returned, with those of the frames around it.
     """
 
     do: ClassVar[str] = "elements"
     target: MaybeTarget = None
     frame: Frames = ()
     number: Annotated[int | None, shapes.whole_between(0, 10_000)] = None
+    also: str = ""
+    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,7 +367,7 @@ class Zoom(Operation):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitFor(Operation):
     """Wait for a moment: the page's load, a navigation, an idle network, an element that appears or
-    goes.
+    goes. attached: one that is in the document, though it may be invisible.
     """
 
     do: ClassVar[str] = "wait"

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from testbed.processes import end, workers_of
 from testbed.recordings import Commands, commands_of
+from testbed.steering import finish, intent_of, settle, wait_for
 from testbed.webserver import Reply, Seen, WebServer, serving, text
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.api import Engine
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -151,3 +154,24 @@ def test_a_run_that_may_not_heal_fails_with_the_candidate(
     assert commands.run("run", "memo", "--param", "title=y", "--heal", "apply").code == 0
     [applied] = commands.run("proposals", "--flow", "memo", "--all", "--json").document["proposals"]
     assert (applied["state"], page.done) == ("accepted", ["saved=y"])
+
+
+def test_a_redone_step_uses_what_was_healed(commands: Commands, page: Page, web: WebServer) -> None:
+    """After the session was lost, `--redo` repeats the healed steps with their new targets."""
+    wait = {"do": "wait", "for": "element", "target": {"css": "#ready"}, "timeout_s": 60}
+    document = recipe("later", web)
+    add(commands, "later", {**document, "steps": [*list(document["steps"]), wait]})  # type: ignore[call-overload]
+    page.design, page.done = NEW, []
+    engine = Engine(commands.store)
+    thread = engine.run("later", prompt="", params={"title": "six"})
+    wait_for(engine, thread, intent_of(4))
+    for session in workers_of(commands.store.root):
+        if "uncaged_browser.session" in " ".join(session.cmdline()[:6]):
+            end([child.pid for child in session.children(recursive=True)] + [session.pid])
+    assert settle(engine, thread)["status"] == "paused"
+    engine.resume(thread)
+    assert settle(engine, thread)["status"] == "unknown"
+    page.design = f"{NEW}<p id=ready>Ready</p>"
+    engine.resume(thread, redo=True)
+    assert finish(engine, thread)["success"] is True
+    assert page.done == ["saved=six", "saved=six"]

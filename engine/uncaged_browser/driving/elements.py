@@ -78,6 +78,7 @@ async def element_of(
     operation: Any,
     *,
     hidden: bool = False,
+    unlisted: bool = False,
     key: str = "target",
     timeout_s: float | None = None,
 ) -> Found:
@@ -93,7 +94,9 @@ async def element_of(
     )
     limit_s = (operation.find_s or operation.timeout_s) if timeout_s is None else timeout_s
     reveal = operation.effect == "acts"
-    return await find_element(page, target, limit_s, hidden=hidden, reveal=reveal)
+    return await find_element(
+        page, target, limit_s, hidden=hidden, unlisted=unlisted, reveal=reveal
+    )
 
 
 async def click(context: DrivenContext, operation: Click) -> dict[str, object]:

@@ -30,7 +30,8 @@ async def elements(context: DrivenContext, operation: ReadElements) -> dict[str,
     """
     if operation.target is not None:
         return await _named(context, operation)
-    return await _evaluated(context, operation, "operable.js", operation.number)
+    wanted = [operation.number, operation.also, operation.inner]
+    return await _evaluated(context, operation, "operable.js", wanted)
 
 
 async def forms(context: DrivenContext, operation: ReadForms) -> dict[str, object]:

@@ -71,10 +71,12 @@ async def wait(context: DrivenContext, operation: WaitFor) -> dict[str, object]:
         case "navigation":
             async with context.following(page, operation.timeout_s):
                 pass
-        case "element" | "gone":
+        case "element" | "attached" | "gone":
             if operation.target is None:
                 raise BrowserProblem("unsupported", f'wait for "{operation.until}" needs a target')
-            if operation.until == "element":
-                return await context.after(page, await element_of(context, page, operation))
+            if operation.until != "gone":
+                hidden = operation.until == "attached"
+                found = await element_of(context, page, operation, hidden=hidden, unlisted=hidden)
+                return await context.after(page, found)
             await context.gone(page, operation)
     return await context.tabs.document(context.tabs.page(operation.tab))

@@ -18,6 +18,7 @@ from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.services.threads import parse_records
 
 from ..expectations import described
+from ..healing.healed import healed_in, with_healed
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
 from ..secrets import BoundSecrets
@@ -104,22 +105,29 @@ def open_or_restore(
     if not client.open_context(replace(spec, state=saved["state"], temporary=True)):
         return
     try:
-        loaded = client.perform(
-            spec.name, {"do": "navigate", "url": saved["url"], "timeout_s": RESTORE_S}, RESTORE_S
-        )
-    except BrowserProblem as exc:
-        client.close_context(spec.name)
-        raise _differs(found, saved["url"], str(exc)) from None
-    if loaded["url"] != saved["url"]:
-        client.close_context(spec.name)
-        raise _differs(found, saved["url"], f"it leads to {loaded['url']} now")
-    for seq, body in acted_bodies(found, context):
-        why = _redone(client, spec, body, secrets_for)
-        if why:
-            client.close_context(spec.name)
-            text = f"; step {seq} failed when it was done again: {why}"
-            raise LostPage(found, context.thread_id, text)
+        _load(client, spec.name, found, saved["url"])
+        for seq, body in acted_bodies(found, context):
+            if why := _redone(client, spec, body, secrets_for):
+                client.close_context(spec.name)
+                text = f"; step {seq} failed when it was done again: {why}"
+                raise LostPage(found, context.thread_id, text)
+    except BaseException:
+        client.close()  # the context ends with the connection
+        raise
     client.keep_context(spec.name)
+
+
+def _load(client: SessionClient, name: str, found: Checkpoint, url: str) -> None:
+    """Load the page of a checkpoint."""
+    body = {"do": "navigate", "url": url, "timeout_s": RESTORE_S}
+    try:
+        loaded = client.perform(name, body, RESTORE_S)
+    except BrowserProblem as exc:
+        client.close_context(name)
+        raise _differs(found, url, str(exc)) from None
+    if loaded["url"] != url:
+        client.close_context(name)
+        raise _differs(found, url, f"it leads to {loaded['url']} now")
 
 
 def _redone(
@@ -142,7 +150,9 @@ def _redone(
 def acted_bodies(
     found: Checkpoint, context: EffectContext
 ) -> list[tuple[int, Mapping[str, object]]]:
-    """Return the operations, by seq, that acted after a checkpoint, as the journal has them."""
+    """Return the operations, by seq, that acted after a checkpoint, as the journal has them; one
+    that was healed has the target with which it was performed.
+    """
     if not found.acted:
         return []
     journal = context.store.journal_of(context.thread_id)
@@ -150,9 +160,14 @@ def acted_bodies(
         raise NotFoundError(f"thread {context.thread_id} was removed")
     records = parse_records(journal.read_bytes(), BlobDirectory(context.store.blobs))
     intents = {record["seq"]: record["intent"] for record in records if "intent" in record}
-    return [
+    healed = {step["seq"]: healed_in(step.get("outcome")) for step in context.steps()}
+    bodies = [
         (seq, shapes.mapping(handled(intents[seq]["browser"]), ("intent", seq)))
         for seq in found.acted
+    ]
+    return [
+        (seq, with_healed(read_operation(body), targets) if (targets := healed.get(seq)) else body)
+        for seq, body in bodies
     ]
 
 

@@ -27,7 +27,7 @@ from ..problems import BrowserProblem
 from ..questions.requests import QUESTIONS, PageQuestion
 from ..secrets import BoundSecrets
 from ..session.address import DEFAULT_SESSION
-from ..session.client import SessionClient, SessionGone
+from ..session.client import SessionClient, SessionGone, kept_client
 from ..session.messages import KEPT, ContextSpec, MissingContext
 from .checkpoints import LostPage, fields_of, open_or_restore, save_checkpoint
 from .healing import perform_or_heal
@@ -81,7 +81,7 @@ class BrowserHandler(Handler):
 
             return answer_question(limits, operation, context)
         call = BrowserCall(limits, operation, cast("Mapping[str, object]", body), context)
-        with SessionClient.open(context.store, DEFAULT_SESSION) as client:
+        with kept_client(context.store, DEFAULT_SESSION) as client:
             return call.perform(client)
 
 

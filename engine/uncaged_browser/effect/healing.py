@@ -1,7 +1,8 @@
-"""Browser effects whose element is not found: the search for one that takes its place.
+"""Browser effects whose element is not found: the search for one that takes its place; and those
+whose page has a reworded title or heading.
 
-A step of a recipe goes on with the element that is found, and says so under ``healed``. Any other
-flow gets the error, with the element in it as a candidate.
+A step of a recipe goes on, and says so under ``healed``. Any other flow gets the error, with the
+element in it as a candidate.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services.proposals import Proposals
 from uncaged_engine.services.settings import Config
 
+from ..healing.drift import begin_comparison
+from ..healing.healed import HealedExpectation, Healing, outcome_of, with_healed
 from ..healing.recipes import values_in_target
-from ..healing.search import FIND_S, HealingResult, Search, begin_search, outcome_of, with_healed
+from ..healing.search import FIND_S, MISSING, HealingResult, Reading, begin_search
 from ..healing.sought import HEALED
 from ..healing.versions import recipe_steps
 from ..operations import Operation, read_operation, write_operation
@@ -43,67 +46,111 @@ def perform_or_heal(
     Raises:
         BrowserProblem: it failed; the message has the candidate, if there is one.
     """
+    steps = recipe_steps(context.bundle.source) if _may_heal(context) else None
+    if steps is None or not (steps or isinstance(operation, HEALED)):
+        return perform(body, operation.timeout_s)
+    flow = HealedFlow(steps, context)
+    answer, targets = _performed(operation, body, flow, perform)
+    expectations = _expectation(operation, answer, flow, perform) if steps else ()
+    return outcome_of(answer, (*targets, *expectations))
+
+
+class HealedFlow:
+    """Steps of a recipe, none for a script, in a thread that has performed some of them."""
+
+    def __init__(self, steps: Sequence[Mapping[str, object]], context: EffectContext) -> None:
+        self.is_recipe = bool(steps)
+        self.context = context
+        self._steps = steps
+
+    def operation(self, ahead: int = 0) -> Operation | None:
+        """Return the operation of the current step, or of one so many ahead; None without one."""
+        step = self._step(ahead)
+        return None if step is None else self._read(step)
+
+    def operations(self) -> list[Operation]:
+        """Return the operations of all steps."""
+        return [one for step in self._steps if (one := self._read(step)) is not None]
+
+    def values(self, ahead: int = 0) -> tuple[str, ...]:
+        """Return the values of parameters in the targets of a step."""
+        return values_in_target(self._step(ahead), self._params())
+
+    def _read(self, step: Mapping[str, object]) -> Operation | None:
+        bare = {key: one for key, one in step.items() if key != "keep"}
+        try:
+            return read_operation(fill("", bare, self._params()))
+        except shapes.ShapeError:
+            return None  # performed, it fails by itself
+
+    def _step(self, ahead: int) -> Mapping[str, object] | None:
+        number = sum("outcome" in step for step in self.context.steps()) + ahead
+        return self._steps[number] if number < len(self._steps) else None
+
+    def _params(self) -> Mapping[str, Any]:
+        parameters: Any = self.context.start["parameters"]
+        return shapes.mapping(parameters["params"], ("params",))
+
+
+def _may_heal(context: EffectContext) -> bool:
+    kind = context.bundle.descriptor.kind
+    return (
+        kind == "web" and context.part is None and heal_mode(context.start, context.config) != "off"
+    )
+
+
+def _performed(
+    operation: Operation, body: Mapping[str, object], flow: HealedFlow, perform: Perform
+) -> tuple[object, tuple[Healing, ...]]:
+    """Return the answer of an operation, and what was healed for it."""
     timeout_s = operation.timeout_s
-    steps = recipe_steps(context.bundle.source) if _may_heal(operation, context) else None
-    if steps is None:
-        return perform(body, timeout_s)
-    is_recipe = bool(steps)
+    if not isinstance(operation, HEALED):
+        return perform(body, timeout_s), ()
+    hasty = {**body, "find_s": min(FIND_S, timeout_s)} if flow.is_recipe else body
     try:
-        return perform({**body, "find_s": min(FIND_S, timeout_s)} if is_recipe else body, timeout_s)
+        return perform(hasty, timeout_s), ()
     except BrowserProblem as exc:
-        if exc.kind != "not-found":
+        if exc.kind not in MISSING:
             raise
         missing = exc
-    found = _searched(_search(operation, steps, context), perform)
-    if is_recipe and found.healed and not _was_rejected(found, context):
-        healed = with_healed(operation, found.healed)
-        return outcome_of(perform(healed, timeout_s), found.healed)
-    if is_recipe:
+    found: HealingResult = _searched(
+        begin_search(operation, flow.operations(), flow.values()), perform
+    )
+    if flow.is_recipe and found.healed and not _was_rejected(found.healed, flow.context):
+        return perform(with_healed(operation, found.healed), timeout_s), found.healed
+    if flow.is_recipe:
         try:
-            return perform(body, timeout_s)  # it may appear in the rest of the time
+            return perform(body, timeout_s), ()  # it may appear in the rest of the time
         except BrowserProblem as exc:
             missing = exc
     raise _with_candidate(missing, found)
 
 
-def _may_heal(operation: Operation, context: EffectContext) -> bool:
-    kind = context.bundle.descriptor.kind
-    return (
-        kind == "web"
-        and isinstance(operation, HEALED)
-        and context.part is None
-        and heal_mode(context.start, context.config) != "off"
+def _expectation(
+    operation: Operation, answer: object, flow: HealedFlow, perform: Perform
+) -> tuple[HealedExpectation, ...]:
+    """Return the expectation that a page's reworded title or heading fits; none without drift, or
+    if the page differs by more.
+    """
+    drift = answer.get("drift") if isinstance(answer, Mapping) else None
+    if not drift:
+        return ()
+    comparison = begin_comparison(
+        operation, drift, flow.operation(1), flow.operations(), flow.values(1)
     )
+    found: HealedExpectation | None = _searched(comparison, perform)
+    return () if found is None or _was_rejected((found,), flow.context) else (found,)
 
 
-def _search(
-    operation: Operation,
-    steps: Sequence[Mapping[str, object]],
-    context: EffectContext,
-) -> Search:
-    number = sum("outcome" in step for step in context.steps())
-    parameters: Any = context.start["parameters"]
-    values = shapes.mapping(parameters["params"], ("params",))
-    others: list[Operation] = []
-    for step in steps:
-        bare = {key: one for key, one in step.items() if key != "keep"}
-        try:
-            others.append(read_operation(fill("", bare, values)))
-        except shapes.ShapeError:
-            continue  # performed, it fails by itself
-    raw = steps[number] if number < len(steps) else None
-    return begin_search(operation, others, values_in_target(raw, values))
-
-
-def _searched(search: Search, perform: Perform) -> HealingResult:
+def _searched(search: Reading, perform: Perform) -> Any:
+    """Return what a search returns, whose operations are performed."""
     answer: object = None
     problem: BrowserProblem | None = None
     while True:
         try:
             wanted = search.send(answer) if problem is None else search.throw(problem)
         except StopIteration as stop:
-            result: HealingResult = stop.value
-            return result
+            return stop.value
         problem = None
         try:
             answer = perform(write_operation(wanted), wanted.timeout_s)
@@ -111,9 +158,9 @@ def _searched(search: Search, perform: Perform) -> HealingResult:
             answer, problem = None, exc
 
 
-def _was_rejected(found: HealingResult, context: EffectContext) -> bool:
-    """Whether a person decided against one of these elements for this version of the flow."""
-    now = {(one.before, one.after) for one in found.healed}
+def _was_rejected(healed: Sequence[Healing], context: EffectContext) -> bool:
+    """Whether a person decided against one of these healings for this version of the flow."""
+    now = {(one.before, one.after) for one in healed}
     for proposal in Proposals(context.store).all():
         steps = proposal.evidence.get("steps")
         if proposal.state != "rejected" or proposal.before != context.bundle.hash:

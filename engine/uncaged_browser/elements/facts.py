@@ -22,11 +22,12 @@ KEYS = {"test_id": "testId"}
 class ElementFacts:
     """What a person sees of an element, and what its author wrote about it; never a field's value.
 
-    label, placeholder, title: of a field. field: its ``name`` attribute. href: of a link, without
-    numbers. host: where a link or a form leads, if that is not the page's host. options: the first
-    labels of a list. near: texts around it, the nearest first. heading: the last one before it.
-    form, landmark: titles of the parts that it is in. place: left, top, width and height on the
-    page, in pixels.
+    type: of a field or button; ``contenteditable`` of an area for writing that is none. label,
+    placeholder, title: of a field. field: its ``name`` attribute. href: of a link, without numbers.
+    host: where a link or a form leads, if that is not the page's host. options: the first labels of
+    a list. near: texts around it, the nearest first. heading: the last one before it. form,
+    landmark: titles of the parts that it is in. place: left, top, width and height on the page, in
+    pixels.
     """
 
     tag: str = ""

@@ -105,12 +105,14 @@ async def find_element(
     timeout_s: float,
     *,
     hidden: bool = False,
+    unlisted: bool = False,
     reveal: bool = False,
 ) -> Found:
     """Wait for the element of a target.
 
     Args:
-        hidden: an invisible element is taken, too, such as the input of an upload.
+        hidden: an invisible element is taken, too, such as the input of an upload. unlisted: also
+            one that is no part of the accessibility tree, by its role.
         reveal: the mouse may be moved to what is around an invisible element, as in menus.
     Raises:
         BrowserProblem: none is there in time, or each alternative that matches has several.
@@ -120,7 +122,9 @@ async def find_element(
     for frame in target.frames:
         found = await _wait(scope, frame, end_s, hidden=False, reveal=False)
         scope = found.locator.content_frame
-    return await _wait(scope, target.alternatives, end_s, hidden=hidden, reveal=reveal)
+    return await _wait(
+        scope, target.alternatives, end_s, hidden=hidden, unlisted=unlisted, reveal=reveal
+    )
 
 
 async def _wait(
@@ -129,6 +133,7 @@ async def _wait(
     end_s: float,
     *,
     hidden: bool,
+    unlisted: bool = False,
     reveal: bool,
 ) -> Found:
     grace_end_s = min(end_s, time.monotonic() + GRACE_S)
@@ -136,7 +141,7 @@ async def _wait(
     while True:
         several: list[Locator] = []
         for index, alternative in enumerate(alternatives):
-            locator, count = await _matches(scope, alternative, hidden=hidden)
+            locator, count = await _matches(scope, alternative, hidden=hidden, unlisted=unlisted)
             if count > 1:
                 several.append(locator)
             if count == 1 and (index == 0 or time.monotonic() >= grace_end_s):

@@ -166,13 +166,27 @@ const step = one => {
   const twins = [...(one.parentNode?.children || [])].filter(other => other.tagName === one.tagName);
   return {tag: one.localName, number: twins.indexOf(one) + 1, alone: twins.length === 1};
 };
+// A frame by the path of its document, and else by its title; empty for other elements.
+const frameCss = one => {
+  if (!one.matches('iframe,frame')) return '';
+  try {
+    const {protocol, pathname} = new URL(one.src);
+    if (/^https?:/.test(protocol) && pathname.length > 1 && !/\d/.test(pathname))
+      return `${one.localName}:is([src$=${quoted(pathname)}],[src*=${quoted(pathname + '?')}])`;
+  } catch { /* its document has no address of its own */ }
+  return one.title ? `${one.localName}[title=${quoted(one.title)}]` : '';
+};
 const cssOf = (one, all, named, placed) => {
   const tag = one.localName, found = [];
   const unique = css => {
     try { return all.filter(other => other.matches(css)).length === 1; } catch { return false; }
   };
-  const add = css => { if (found.length < 2 && unique(css)) found.push({css}); };
+  const add = css => { if (css && found.length < 2 && unique(css)) found.push({css}); };
   if (stable(one.id)) add('#' + CSS.escape(one.id));
+  add(frameCss(one));
+  if (one.matches('[name][value]') && ['radio', 'checkbox'].includes(one.type))
+    add(`${tag}[name=${quoted(one.name)}][value=${quoted(one.getAttribute('value'))}]`);
+  if (one.isContentEditable && one.hasAttribute('contenteditable')) add(`${tag}[contenteditable]`);
   for (const key of ['name', 'aria-label', 'placeholder', 'href'])
     if (one.getAttribute(key) && one.getAttribute(key).length <= MAX_TEXT && !(key === 'href' && /\d/.test(one.getAttribute(key))))
       add(`${tag}[${key}=${quoted(one.getAttribute(key))}]`);
@@ -302,11 +316,12 @@ const foreign = one => {
     return url.host || url.protocol;
   } catch { return 'unknown'; }
 };
+const EDITABLE = 'contenteditable';
 const facts = one => {
   const box = one.getBoundingClientRect();
   const path = one.getAttribute('href');
   const texts = {
-    tag: one.localName, type: one.matches('input,button,select,textarea') ? one.type : '', role: role(one), name: name(one),
+    tag: one.localName, type: one.matches('input,button,select,textarea') ? one.type : one.matches('[contenteditable=""],[contenteditable=true]') ? EDITABLE : '', role: role(one), name: name(one),
     label: label(one), placeholder: one.getAttribute('placeholder'), text: one.matches('input,select,textarea') ? '' : brief(one),
     title: one.title, id: one.id, testId: one.getAttribute('data-testid'), field: one.getAttribute('name'),
     href: path && !/\d/.test(path) && path !== '#' ? path : '', autocomplete: one.getAttribute('autocomplete'), host: foreign(one),

@@ -12,7 +12,16 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
-__all__ = ["GRAVE", "QUALIFIERS", "SENDING", "actions_of", "concepts", "words_of"]
+__all__ = [
+    "FAILURES",
+    "GRAVE",
+    "QUALIFIERS",
+    "SENDING",
+    "actions_of",
+    "concepts",
+    "is_of_interfaces",
+    "words_of",
+]
 
 Table = Mapping[str, tuple[str, ...]]
 FILE = Path(__file__).with_name("words.txt")
@@ -43,6 +52,8 @@ SENDING = frozenset(_TABLES["sets"]["sending"])
 """Actions of buttons that a proof run does not press without a yes, even for a form by GET."""
 EMPTY = frozenset(_TABLES["sets"]["empty"])
 """Words that change no meaning beside others."""
+FAILURES = frozenset(_TABLES["sets"]["failures"])
+"""Words of a page on which something went wrong."""
 NEGATIONS = frozenset(_TABLES["sets"]["negations"])
 QUALIFIERS = frozenset(_TABLES["sets"]["qualifiers"])
 """Words that make another control of one with the same other words."""
@@ -79,6 +90,11 @@ def concepts(text: str) -> tuple[str, ...]:
     return tuple(kept or found)
 
 
+def is_of_interfaces(text: str) -> bool:
+    """Whether all words of a text are words of user interfaces, and none is of a page's data."""
+    return all(one in _concepts_known() or one in EMPTY for one in concepts(text))
+
+
 def _concept(phrase: str) -> str:
     """Return the concept of a word or phrase, or itself; that of a plural is the singular's."""
     single = phrase.removesuffix("s")
@@ -95,6 +111,11 @@ def plain(text: str) -> str:
     spread = unicodedata.normalize("NFKD", text.casefold().replace("ø", "o").replace("ł", "l"))
     bare = "".join(one for one in spread if not unicodedata.combining(one))
     return bare.replace("'", "").replace("’", "")
+
+
+@cache
+def _concepts_known() -> frozenset[str]:
+    return frozenset((*THINGS, *ACTIONS))
 
 
 @cache

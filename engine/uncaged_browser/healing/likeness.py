@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from rapidfuzz import fuzz
 
 from .lexicon import QUALIFIERS, actions_of, concepts, words_of
 
-__all__ = ["likeness", "nearest_likeness", "same_text"]
+__all__ = ["CONTAINED", "likeness", "nearest_likeness", "same_text"]
 
 SAME_WORD = 0.84
 """Likeness of two words from which on they are one, perhaps inflected."""
 MADE = frozenset({"new", "neues"})
+KEPT_PAIRS = 1 << 15
+"""Pairs of texts that are compared once: neighbours on a page have the same texts around them."""
 CONTAINED = 0.75
 SAME_TEXT = 0.85
 CONFLICT = 0.55
 """At most this like are names of which each has a word of its own."""
 
 
+@lru_cache(maxsize=KEPT_PAIRS)
 def likeness(before: str, after: str) -> float:
     """Return how much two names mean the same thing."""
     mine, other = concepts(before), concepts(after)
@@ -37,6 +41,7 @@ def likeness(before: str, after: str) -> float:
     return CONTAINED + (1 - CONTAINED) * dice
 
 
+@lru_cache(maxsize=KEPT_PAIRS)
 def same_text(before: str, after: str) -> bool:
     """Whether two texts have nearly the same words, and none has many more."""
     mine, other = concepts(before), concepts(after)

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from uncaged_bundles.records import dataclass
 
 from ..elements.facts import ElementFacts
-from .lexicon import GRAVE, actions_of
-from .likeness import nearest_likeness, same_text
-from .sought import CHECKED, CLICKED, SoughtElement
+from ..operations import Drag, Fill, Select, Type, Upload
+from .lexicon import GRAVE, actions_of, concepts
+from .likeness import CONTAINED, likeness, nearest_likeness, same_text
+from .sought import CHECKED, CLICKED, FIELDS, SoughtElement
 
 __all__ = ["Chosen", "NotChosen", "choose"]
 
@@ -23,11 +24,20 @@ LEAST = 0.66
 """Least score of an element that is taken."""
 MARGIN = 0.1
 """Least distance to the next best element."""
+CERTAIN = 0.2
+"""The same where several elements have the names of the target."""
 LEAST_NAME = 0.62
-"""Least likeness of the names; below it only equal attributes count."""
+KEPT_NAME = 0.25
+"""Least likeness of the names, and where an attribute that names one element alone is equal."""
 OWN = 0.02
 """An element is left to another target of the flow whose name it has by so much more."""
 DECISIVE = 4.0
+SIMILAR = 0.7
+"""Weight of a text around an element that is reworded beyond synonyms."""
+ALONE = 0.6
+"""An element without a name is taken if so much is around it as before, and nothing else is of its
+kind.
+"""
 WEIGHTS: Mapping[str, float] = {
     "name": 0.5,
     "attributes": 0.2,
@@ -84,17 +94,21 @@ def choose(
     if not fitting:
         return NotChosen(reason="no operable element of this kind is on the page")
     weights = _text_weights([one for _, one in fitting])
+    keeps = any(_same_attribute(sought.facts, one) for _, one in fitting)
     rated = [
-        Rated(number=number, facts=one, parts=_parts(sought, one, weights))
+        Rated(number=number, facts=one, parts=_parts(sought, one, weights, keeps=keeps))
         for number, one in fitting
     ]
     rated.sort(key=lambda one: -one.score)
     best, *rest = rated
-    refusal = _refusal(sought, best, others)
+    nearness = _nearness(sought, best.facts)
+    rest = [one for one in rest if _nearness(sought, one.facts) >= nearness]
+    refusal = _refusal(sought, best, others) or _refusal_of_nameless(sought, best, rest)
     if refusal is not None:
         return NotChosen(reason=refusal, candidate=best.facts)
     # an element that may not be taken is a rival all the same: the two are hard to tell apart
-    if rest and best.score - rest[0].score < MARGIN:
+    margin = CERTAIN if sought.several else MARGIN
+    if rest and best.score - rest[0].score < margin:
         return NotChosen(
             reason=f"two elements are alike: {best.facts} and {rest[0].facts}", candidate=best.facts
         )
@@ -103,12 +117,16 @@ def choose(
 
 
 def _parts(
-    sought: SoughtElement, one: ElementFacts, weights: Mapping[str, float]
+    sought: SoughtElement, one: ElementFacts, weights: Mapping[str, float], *, keeps: bool
 ) -> dict[str, float]:
+    """Return how like an element is in each regard. keeps: some element of the page has an
+    attribute that names the sought one alone, so it counts against those that have not.
+    """
     known = sought.facts
     parts: dict[str, float] = {}
-    if known.names:
-        parts["name"] = nearest_likeness(known.names, one.names)
+    if _names(known):
+        named = known.names or not one.names or one.role in FIELDS
+        parts["name"] = nearest_likeness(_names(known), _names(one)) if named else 0.0
     equal = [
         key
         for key in ATTRIBUTES
@@ -118,6 +136,8 @@ def _parts(
         equal.append("options")
     if equal:
         parts["attributes"] = 0.6 if WEAK.issuperset(equal) else 1.0
+    elif keeps:
+        parts["attributes"] = 0.0
     around = _around(sought, one, weights)
     if around is not None:
         parts["around"] = around
@@ -140,11 +160,31 @@ def _around(sought: SoughtElement, one: ElementFacts, weights: Mapping[str, floa
     there = _texts_around(one)
     found = total = 0.0
     for text in texts:
-        near = next((other for other in there if same_text(text, other)), None)
+        near, value = _nearest(text, there, exact=text in decisive)
         weight = (weights.get(near, 1.0) if near else 1.0) + DECISIVE * (text in decisive)
         total += weight
-        found += weight if near else 0.0
+        found += weight * value
     return found / total
+
+
+def _nearest(text: str, there: Sequence[str], *, exact: bool) -> tuple[str, float]:
+    """Return the text that says the same, and how much it does; a text of the data that has one
+    more word is another one, so only some are compared by likeness.
+    """
+    for other in there:
+        if same_text(text, other):
+            return other, 1.0
+    if exact or not there:
+        return "", 0.0
+    best = max(there, key=lambda other: likeness(text, other))
+    return (best, SIMILAR) if likeness(text, best) >= CONTAINED else ("", 0.0)
+
+
+def _names(one: ElementFacts) -> tuple[str, ...]:
+    """Return the names of an element; of one without, the text beside it, as that of a cell before
+    a field, or the title of an area.
+    """
+    return one.names or tuple(one.near[:1])
 
 
 def _texts_around(one: ElementFacts) -> tuple[str, ...]:
@@ -172,19 +212,49 @@ def _refusal(sought: SoughtElement, best: Rated, others: Sequence[SoughtElement]
     lost = [value for value in sought.values if _lost(sought, one, value)]
     if lost:
         return f"{one} does not name {', '.join(lost)}"
+    if not _nearness(sought, one):
+        return f"{one} is not near {' or '.join(sorted(sought.told))}"
     name = best.parts.get("name")
-    if name is None:
-        if "attributes" not in best.parts:
-            return "the target has no name to look for"
-    elif name < LEAST_NAME and (not _same_attribute(known, one) or name < 0.25):
+    least = KEPT_NAME if _same_attribute(known, one) else LEAST_NAME
+    if known.names and (name or 0.0) < least:
         return f"no element has a name like {known}; the nearest is {one}"
     for other in others:
         if other.names != sought.names and other.fits(one):
-            theirs = nearest_likeness(other.facts.names, one.names)
+            theirs = nearest_likeness(_names(other.facts), _names(one))
             if theirs >= 0.95 and theirs > (name or 0) + OWN:
                 return f"{one} is the element of another step"
     if best.score < LEAST:
         return f"{one} is not like {known} enough ({best.score:.2f})"
+    return None
+
+
+def _nearness(sought: SoughtElement, one: ElementFacts) -> int:
+    """Return how surely an element is near a text that tells the sought one from its equals: 0 is
+    not at all, 1 by the words, 2 by their order, too, or by another fact.
+    """
+    if not sought.told or _same_attribute(sought.facts, one):
+        return 2
+    around = (*_texts_around(one), *one.names)
+    pairs = [(text, other) for text in sought.told for other in around if same_text(text, other)]
+    return 2 if any(concepts(text) == concepts(other) for text, other in pairs) else bool(pairs)
+
+
+def _refusal_of_nameless(sought: SoughtElement, best: Rated, rest: Sequence[Rated]) -> str | None:
+    """Return why an element may not be taken for one that has no name and no attribute of its own.
+    One that is written into or dropped onto may, if the text beside it is the same, or if no other
+    of its kind is there.
+    """
+    known, one = sought.facts, best.facts
+    if known.names or _same_attribute(known, one):
+        return None
+    writes = isinstance(sought.operation, Fill | Type | Drag | Select | Upload)
+    if not writes or (one.tag, one.role) != (known.tag, known.role):
+        return "the target has no name to look for"
+    if best.parts.get("name", 0.0) >= CONTAINED:
+        return None
+    alike = any((other.facts.tag, other.facts.role) == (known.tag, known.role) for other in rest)
+    if best.parts.get("around", 0.0) < ALONE or alike or one.names:
+        return "the target has no name, and others are like it"
     return None
 
 

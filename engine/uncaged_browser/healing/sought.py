@@ -52,14 +52,19 @@ CLICKED = frozenset(
 )
 TYPED = frozenset(["textbox", "searchbox", "combobox", "spinbutton"])
 CHECKED = frozenset(["checkbox", "radio", "switch"])
+EDITABLE = "contenteditable"
+"""Type of an area for writing that is no form field."""
 LISTS = frozenset(["combobox", "listbox"])
+FIELDS = TYPED | LISTS | CHECKED | {"slider"}
+OPERABLE = frozenset(["a", "button", "canvas", "input", "option", "select", "summary", "textarea"])
+"""Tags of elements that are operable whatever else is known about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtElement:
     """facts: all that is known. key: of the operation, ``target`` or ``onto``. names: the target's
     alternatives. secret: a secret is typed into it. values: those of its names that are data of
-    the run.
+    the run. several: several elements have its names.
     """
 
     operation: Operation
@@ -68,6 +73,19 @@ class SoughtElement:
     facts: ElementFacts
     secret: bool = False
     values: tuple[str, ...] = ()
+    several: bool = False
+
+    @property
+    def also(self) -> str:
+        """Return the tag of an element that nothing shows to be operable; else nothing."""
+        facts = self.facts
+        return facts.tag if facts.role not in CLICKED | FIELDS and facts.tag not in OPERABLE else ""
+
+    @property
+    def told(self) -> frozenset[str]:
+        """Return the texts that tell it from its equals, if nothing else does."""
+        alone = all(one.near for one in self.names)
+        return frozenset(text for one in self.names if alone for text in one.near)
 
     def fits(self, one: ElementFacts) -> bool:
         """Whether the operation is possible on an element, and it is of the same kind."""
@@ -84,7 +102,8 @@ class SoughtElement:
             case Fill() | Type():
                 of_same_role = one.role != "" and one.role == known.role and one.tag == known.tag
                 typed = one.role in TYPED or one.tag == "textarea"
-                return (typed and one.tag != "select") or of_same_role
+                editable = one.type == known.type == EDITABLE
+                return (typed and one.tag != "select") or of_same_role or editable
             case _:
                 return _group(one) == _group(known) or not known.role
 

@@ -13,8 +13,8 @@ from uncaged_bundles.builders.scripts.web import web_parts
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.services.registry import KNOWN
 
+from .healed import healed_in
 from .recipes import healed_steps
-from .search import healed_in
 
 __all__ = ["evidence_of", "healed_version", "recipe_steps"]
 
@@ -29,7 +29,7 @@ def recipe_steps(source: bytes) -> tuple[Mapping[str, object], ...]:
 
 
 def healed_version(bundle: Bundle, steps: Steps, start: Mapping[str, Any]) -> Bundle | None:
-    """Return the bundle with the new names of the healed targets; None for a flow without a recipe.
+    """Return the bundle with what was healed; None for a flow without a recipe.
 
     Args:
         steps: the thread's, in order; those of a recipe are one effect each.

@@ -117,7 +117,7 @@ class StepWriter:
 
     def _filled(self, key: str, value: object) -> Any:
         if key == "expect" and isinstance(value, dict):
-            return {part: self._pattern(part, text) for part, text in value.items()}
+            return self.expectation(value)
         if key in TARGETS and isinstance(value, list):
             return self.target(value)
         if key in FACTS and isinstance(value, dict):
@@ -129,6 +129,10 @@ class StepWriter:
         if key == "url":
             return self._address(value)
         return self._placed(value, whole=True)
+
+    def expectation(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """Return an expectation."""
+        return {part: self._pattern(part, text) for part, text in fields.items()}
 
     def target(self, value: list[object]) -> list[object]:
         """Return the alternatives; one of frames is a list of such lists. If some have a

@@ -15,8 +15,10 @@ from uncaged_bundles.records import dataclass
 from uncaged_bundles.records import replace as record_replace
 
 from ..control import BrowserControl
+from ..healing.drift import begin_comparison
+from ..healing.healed import Healing, with_healed
 from ..healing.recipes import healed_recipe, values_in_target
-from ..healing.search import FIND_S, HealedTarget, HealingResult, Search, begin_search, with_healed
+from ..healing.search import FIND_S, MISSING, HealingResult, Reading, begin_search
 from ..healing.sought import HEALED
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
@@ -31,14 +33,15 @@ Heal = Literal["off", "propose"]
 class ReplayedStep:
     """One step. alternative: the number of the one that matched; None without a target. drift:
     differences of the page, with both sides. problem: the reason why it failed. healed: the targets
-    whose elements were found by likeness; not_healed: why none was, if the element was not found.
+    whose elements were found by likeness, and an expectation whose page was reworded; not_healed:
+    why no element was found.
     """
 
     operation: Operation
     alternative: int | None = None
     drift: tuple[Mapping[str, object], ...] = ()
     problem: BrowserProblem | None = None
-    healed: tuple[HealedTarget, ...] = ()
+    healed: tuple[Healing, ...] = ()
     not_healed: str = ""
 
     @property
@@ -65,8 +68,8 @@ class RecordingReplay:
 
     @property
     def proposed(self) -> Mapping[str, object] | None:
-        """Return a recipe with the new names of the healed targets; None if the replay did not
-        succeed, or nothing was healed.
+        """Return a recipe with the new names of the healed targets, and the new texts of healed
+        expectations; None if the replay did not succeed, or nothing was healed.
         """
         healed = {number: one.healed for number, one in enumerate(self.steps) if one.healed}
         if not self.succeeded or not healed:
@@ -85,7 +88,8 @@ async def replay(
     Args:
         parameters: values by name (`Recording.propose_parameters`, and ``origin``); the recorded
             value is the default. heal: ``propose`` takes an element that is like the recorded one
-            where that is not found, and proposes a recipe with its names.
+            where that is not found, goes on where a title or heading is reworded, and proposes a
+            recipe with what is there now.
     Raises:
         RecordingError: it is too short, or has no parameter of a name.
     """
@@ -94,10 +98,18 @@ async def replay(
     bodies = shapes.items(recipe["steps"], ("steps",))
     operations = [read_operation(fill("", body, values)) for body in bodies]
     done: list[ReplayedStep] = []
-    for body, operation in zip(bodies, operations, strict=True):
+    data = [values_in_target(body, values) for body in bodies]
+    for number, operation in enumerate(operations):
         if heal == "propose":
-            data = values_in_target(body, values)
-            step = await _perform_or_heal(operation, control, operations, data)
+            step = await _perform_or_heal(operation, control, operations, data[number])
+            if step.problem is None and step.drift and number + 1 < len(operations):
+                following = operations[number + 1]
+                comparison = begin_comparison(
+                    operation, step.drift, following, operations, data[number + 1]
+                )
+                found = await _searched(comparison, control)
+                if found is not None:
+                    step = record_replace(step, drift=(), healed=(*step.healed, found))
         else:
             step = await _perform(operation, control)
         done.append(step)
@@ -146,9 +158,9 @@ async def _perform_or_heal(
     hasty: Any = replace(operation, find_s=min(FIND_S, operation.timeout_s))
     step = await _perform(hasty, control)
     step = record_replace(step, operation=operation)
-    if step.problem is None or step.problem.kind != "not-found":
+    if step.problem is None or step.problem.kind not in MISSING:
         return step
-    found = await _searched(begin_search(operation, steps, data), control)
+    found: HealingResult = await _searched(begin_search(operation, steps, data), control)
     if not found.healed:
         again = await _perform(operation, control)
         return record_replace(again, not_healed=found.reason if again.problem else "")
@@ -156,15 +168,15 @@ async def _perform_or_heal(
     return record_replace(await _perform(healed, control), operation=operation, healed=found.healed)
 
 
-async def _searched(search: Search, control: BrowserControl) -> HealingResult:
+async def _searched(search: Reading, control: BrowserControl) -> Any:
+    """Return what a search returns, whose operations are performed."""
     answer: object = None
     problem: BrowserProblem | None = None
     while True:
         try:
             wanted = search.send(answer) if problem is None else search.throw(problem)
         except StopIteration as stop:
-            result: HealingResult = stop.value
-            return result
+            return stop.value
         problem = None
         try:
             answer = await control.perform(wanted)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,7 +22,7 @@ from .address import checked_name, socket_path
 from .messages import ContextSpec, MissingContext
 from .starting import start_session
 
-__all__ = ["SessionClient", "SessionGone"]
+__all__ = ["SessionClient", "SessionGone", "kept_client"]
 
 START_TIMEOUT_S = 60.0
 PAUSE_S = 0.05
@@ -38,7 +40,26 @@ class SessionClient:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._buffer = bytearray()
+        self._waiting = False
+
+    def __del__(self) -> None:
+        self._connection.close()  # one that is kept ends with its thread of execution
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a session listens at the other end, which owes no reply. It may end at any time:
+        a request that it does not answer fails with `SessionGone`.
+        """
+        if self._waiting or self._connection.fileno() < 0:
+            return False
+        self._connection.setblocking(False)
+        try:
+            self._connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:  # nothing was sent, and the other end is open
+            return True
+        except OSError:
+            return False
+        return False
 
     @classmethod
     def connect(cls, store: Store, name: str) -> SessionClient | None:
@@ -82,6 +103,10 @@ class SessionClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
         self._connection.close()
 
     def cut(self) -> None:
@@ -177,6 +202,7 @@ class SessionClient:
         self._call({"op": "stop"}, MARGIN_S)
 
     def _call(self, message: Mapping[str, object], timeout_s: float) -> Any:
+        self._waiting = True
         try:
             self._connection.settimeout(timeout_s)
             self._connection.sendall(pack(message))
@@ -187,6 +213,7 @@ class SessionClient:
             ) from None
         except OSError as exc:
             raise SessionGone("the browser session ended") from exc
+        self._waiting = False
         reply = unpack(line)
         raise_error(reply)
         if "missing" in reply:
@@ -202,3 +229,37 @@ class SessionClient:
                 raise ConnectionResetError
             parts.append(part)
         return b"".join((*parts, part))
+
+
+class KeptClients(threading.local):
+    """Connections of a thread of execution by the path of their sessions' sockets."""
+
+    def __init__(self) -> None:
+        self.by_path: dict[Path, SessionClient] = {}
+
+
+_KEPT = KeptClients()
+
+
+@contextmanager
+def kept_client(store: Store, name: str) -> Iterator[SessionClient]:
+    """Return the connection of this thread of execution to a session; it is opened once, and again
+    when the session was ended and started anew. A block that fails for another reason than its
+    page ends it, with what is temporary in it.
+
+    Raises:
+        EnvironmentLacks: the session cannot be started.
+    """
+    path = socket_path(store, checked_name(name))
+    client = _KEPT.by_path.pop(path, None)
+    if client is not None and not client.is_alive:
+        client.close()
+        client = None
+    if client is None:
+        client = SessionClient.open(store, name)
+    try:
+        yield client
+    except BaseException:
+        client.close()
+        raise
+    _KEPT.by_path[path] = client

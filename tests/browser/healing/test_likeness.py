@@ -24,6 +24,9 @@ SAME = 0.62
         ("Add", "Add new"),
         ("Löschen", "Delete"),
         ("Last name", "Family name"),
+        ("Show more", "Load more"),
+        ("Payment", "How to pay"),
+        ("Newsletter", "News by e-mail"),
     ],
 )
 def test_reworded_names_are_alike(before: str, after: str) -> None:
@@ -36,6 +39,8 @@ def test_reworded_names_are_alike(before: str, after: str) -> None:
     [
         ("Save", "Delete account"),
         ("First name", "Last name"),
+        ("Orders", "Order now"),
+        ("Summary", "Report"),
         ("Order Blue Lamp", "Order Red Chair"),
         ("Delete", "Delete all"),
         ("Password", "Repeat password"),

@@ -30,6 +30,7 @@ DESIGNS = {
     "outside": f"{FIELD}<button type=button {WRONG} style='position:absolute;left:-900px'>Save now</button>",
     "disabled": f"{FIELD}<button type=button {WRONG} disabled>Save now</button>",
     "another host": f"{FIELD}<form action=https://evil.test/><button>Save now</button></form>",
+    "two equal frames": f'{FIELD}<iframe srcdoc="<button>Save</button>"></iframe><iframe srcdoc="<button>Save</button>"></iframe>',
     "a frame": f'{FIELD}<iframe srcdoc="<button>Save now</button>"></iframe>',
 }
 
@@ -114,3 +115,56 @@ def test_a_wrong_element_is_never_used(
     last = done.steps[-1]
     assert last.problem is not None and last.problem.kind == "not-found" and not last.healed
     assert last.not_healed and done.proposed is None
+
+
+FRAMED = """<button onclick="parent.document.title = 'saved'">WORD</button>"""
+PLACES = {
+    "framed": "<iframe title=Editor src=/inside/Save></iframe>",
+    "renamed frame": "<p><iframe title=Ads srcdoc='<button>Buy</button>'></iframe>"
+    "<section><iframe title=Composer src=/page/Save></iframe></section></p>",
+    "reworded in a renamed frame": "<div><iframe src=/page/Keep></iframe></div>",
+    "two such frames": "<div><iframe src=/page/Save></iframe><iframe src=/page/Save></iframe></div>",
+}
+
+
+@pytest.fixture(scope="module")
+def framed() -> Iterator[WebServer]:
+    def answer(request: Seen) -> Reply:
+        place = PLACES.get(request.path.strip("/").replace("-", " "))
+        inside = FRAMED.replace("WORD", request.path.rpartition("/")[2])
+        body = inside if place is None else f"<title>Note</title><h1>Edit</h1>{place}"
+        return text(f"<!doctype html>{body}", "text/html; charset=utf-8")
+
+    with serving(answer) as server:
+        yield server
+
+
+def test_a_frame_is_searched_for(harness: BrowserHarness, framed: WebServer) -> None:
+    """The element of a frame is found in another one of the same host, by its names or reworded,
+    and the proposed recipe has the new frame; in one of two equal frames it is not.
+    """
+
+    async def record() -> Recording:
+        async with harness.context() as context:
+            page = await context.context.new_page()
+            recorder = Recorder(context)
+            await recorder.start()
+            await page.goto(f"{framed.url}/framed")
+            button = page.frame_locator("iframe").get_by_role("button")
+            await button.click()
+            await button.click()
+            return await recorder.stop()
+
+    recording = harness.run(record())
+    for design in PLACES:
+        done, title = replayed(harness, recording, framed, design)
+        healed = [one for step in done.steps for one in step.healed]
+        if design == "two such frames":
+            assert not done.succeeded and not healed and title == "Note"
+            continue
+        assert (done.succeeded, title) == (True, "saved"), (design, done.steps[-1])
+        assert bool(healed) is (design != "framed")
+        if healed:
+            assert done.proposed is not None
+            steps = done.proposed["steps"]
+            assert isinstance(steps, list) and "/page/" in str(steps[1]["frame"])

@@ -26,7 +26,7 @@ SAVE = ElementFacts(
 
 
 def sought(do: str = "click", facts: ElementFacts = SAVE, **more: Any) -> SoughtElement:
-    body = {
+    body: dict[str, Any] = {
         "do": do,
         "target": [{"role": facts.role, "name": facts.name}],
         "facts": facts.document(),
@@ -161,3 +161,62 @@ def test_what_only_reads_and_references_are_not_looked_for() -> None:
     """Another element has another text."""
     for body in ({"do": "text", "target": {"css": "h1"}}, {"do": "click", "target": {"ref": "e1"}}):
         assert sought_of(read_operation(body)) is None
+
+
+def test_the_row_that_a_target_names_must_be_there() -> None:
+    """Where a text near it alone tells the target from its equals, the only one that is left is
+    not taken without that text; a synonym of it is the text.
+    """
+    old = button("Remove", type="button", near=("Delivery", "Edit"))
+    near = {"role": "button", "name": "Remove", "near": "Delivery"}
+    wanted = sought(facts=old, target=[near])
+    for row, taken in (("Shipping", True), ("Invoice", False)):
+        now = button("Delete", type="button", near=(row, "Edit"))
+        found = choose(wanted, [now])
+        assert isinstance(found, Chosen) is taken, found
+    assert isinstance(found, NotChosen) and "is not near Delivery" in found.reason
+
+
+def test_a_field_without_a_name_is_known_by_the_text_beside_it() -> None:
+    """As in a table whose cells have no labels."""
+    old = ElementFacts(tag="input", type="text", role="textbox", near=("City", "Name"))
+    wanted = sought("fill", old, text="x", target=[{"role": "textbox", "name": "", "near": "City"}])
+    now = [replace(old, near=(one, other)) for one, other in (("Name", "Town"), ("Town", "Name"))]
+    found = choose(wanted, now)
+    assert isinstance(found, Chosen) and found.number == 1
+    others = [replace(old, near=(one, "Sheet")) for one in ("Name", "Remarks")]
+    assert isinstance(choose(wanted, others), NotChosen)
+
+
+def test_a_nameless_element_is_only_taken_alone_and_never_clicked() -> None:
+    """An area for writing is; one of two, and what would be clicked, is not."""
+    area = ElementFacts(tag="div", type="contenteditable", near=("Bold", "Italic"), heading="Draft")
+    writes = sought("fill", area, text="x", target=[{"css": "div.area"}])
+    clicks = sought("click", area, target=[{"css": "div.area"}])
+    assert isinstance(choose(writes, [area, button("Save")]), Chosen)
+    for wanted, elements in ((writes, [area, area]), (clicks, [area]), (writes, [button("")])):
+        assert isinstance(choose(wanted, elements), NotChosen)
+
+
+def test_an_attribute_that_is_kept_counts_against_those_without_it() -> None:
+    """Of equal names in groups whose titles were reworded, the one of the same group is taken."""
+    old = ElementFacts(
+        tag="input", type="radio", role="radio", name="Yes", field="payment", near=("No", "Payment")
+    )
+    near = {"role": "radio", "name": "Yes", "near": "Payment"}
+    wanted = sought("check", old, target=[near])
+    now = [
+        replace(old, field=field, near=("No", title))
+        for field, title in (("delivery", "Delivery"), ("payment", "Money"))
+    ]
+    found = choose(wanted, now)
+    assert isinstance(found, Chosen) and found.number == 1
+
+
+def test_of_several_with_its_names_one_must_be_far_ahead() -> None:
+    """The margin is wider than for an element that was not found."""
+    plain = replace(SAVE, form="", landmark="")
+    rows = [button("Save", plain, near=(row, "Edit")) for row in ("Lamp", "Chair")]
+    wanted = sought(facts=rows[1])
+    assert isinstance(choose(wanted, rows), Chosen)
+    assert isinstance(choose(record_replace(wanted, several=True), rows), NotChosen)
