@@ -167,7 +167,8 @@ def test_a_redone_step_uses_what_was_healed(commands: Commands, page: Page, web:
     wait_for(engine, thread, intent_of(4))
     for session in workers_of(commands.store.root):
         if "uncaged_browser.session" in " ".join(session.cmdline()[:6]):
-            end([child.pid for child in session.children(recursive=True)] + [session.pid])
+            browser = [child.pid for child in session.children(recursive=True)]
+            end([session.pid, *browser])  # the session first: without its browser it would answer
     assert settle(engine, thread)["status"] == "paused"
     engine.resume(thread)
     assert settle(engine, thread)["status"] == "unknown"

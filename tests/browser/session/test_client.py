@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
 from typing import Any
@@ -53,7 +53,8 @@ def session(store: Store) -> Iterator[Session]:
             server.shutdown()
             serving.join()
             for connection in server.connections:
-                connection.shutdown(socket.SHUT_RDWR)
+                with suppress(OSError):  # its client has ended it
+                    connection.shutdown(socket.SHUT_RDWR)
             path.unlink()
 
 
