@@ -93,7 +93,7 @@ def test_requests_without_a_model_use_no_tokens(named: Command) -> None:
 
 
 def test_an_explanation_is_about_the_conversation(named: Command, tmp_path: Path) -> None:
-    """What was named in a conversation is a value of a sentence there, and nowhere else."""
+    """A thing named in a conversation is a value of a sentence there, and nowhere else."""
     text = flow_source("light", "light $(lamp:lamp)", schema=parameters("lamp", lamp={}))
     (tmp_path / "light.py").write_bytes(text)
     assert named("add", "light", "light.py", "--accept").returncode == 0
