@@ -17,6 +17,7 @@ from testbed.documents import validator
 from testbed.recordings import CommandOutcome, Commands, commands_of, do
 from testbed.steering import finish
 from testbed.webserver import Reply, Seen, WebServer, serving, text
+from uncaged_browser.session.client import SessionClient
 from uncaged_browser.session.shown_page import SessionPage
 from uncaged_bundles.storage.store import Store
 from uncaged_dispatcher.readings.explanation import explain
@@ -248,6 +249,25 @@ def test_a_pack_of_a_site_is_read_on_its_pages(
     done = commands.run("do", "fetch me blue lamps")
     assert done.code == 0, done.err
     assert "blue+lamps" in sent(site, "/find")[-1].path
+
+
+def test_a_recording_is_ended_by_another_command(commands: Commands, site: WebServer) -> None:
+    """`stop` ends the recording of another command, which makes its flow; the verbs below `actions`
+    are those of the top.
+    """
+
+    def act(client: SessionClient) -> None:
+        do(client, "fill", target={"label": "Words"}, text="table")
+        do(client, "click", target={"role": "button", "name": "Find"}, wait=True)
+
+    idle = actions(commands, "stop")
+    assert idle.code == 1 and "not being recorded" in idle.err, idle.err
+    words = ("find-table", "--url", f"{site.url}/shop", "--headless", "--accept", "--json")
+    done = commands.record(*words, act=act, stop=lambda _process: actions(commands, "stop"))
+    assert done.code == 0, done.err
+    assert done.document["parameters"] == {"words": "table"}
+    wrong = actions(commands, "record", "find-chair")
+    assert wrong.code == 2 and "name either an address" in wrong.err, wrong.err
 
 
 def test_no_connection_is_tried_without_a_session(store: Store) -> None:

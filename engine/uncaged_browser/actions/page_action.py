@@ -157,8 +157,9 @@ def parameter_names(form: PageForm) -> list[str]:
 
 
 def _form_action(form: PageForm, url: str) -> PageAction:
-    label = form.name or next((one.label for one in form.buttons if one.label), "")
-    label = label or " ".join(field.label for field in form.fields[:3]) or "form"
+    # a button beside fields outside of a form may be about something else
+    pressed = "" if form.loose else next((one.label for one in form.buttons if one.label), "")
+    label = form.name or pressed or " ".join(field.label for field in form.fields[:3]) or "form"
     names = parameter_names(form)
     pairs = [(name, one) for name, one in zip(names, form.fields, strict=True) if not one.fixed]
     required = [name for name, field in pairs if field.required and not field.filled]
@@ -210,8 +211,10 @@ def _foreign(target: str, url: str) -> str:
         there, here = urlsplit(target), urlsplit(url)
     except ValueError:
         return "unknown"
+    if there.scheme == "about":  # a document without an address of its own
+        return ""
     if there.scheme not in ("http", "https"):
-        return there.scheme or "unknown"
+        return f"{there.scheme}:"
     return "" if there.netloc == here.netloc else there.netloc
 
 

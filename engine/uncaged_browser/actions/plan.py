@@ -83,6 +83,8 @@ def plan_of(
             that is not allowed.
     """
     action = fields.read(PageAction, answer.get("action"), ("action",))
+    if action.host.endswith(":"):
+        raise RefusedError(f"{action.name} leads to {action.host}, which is no page of the web")
     if action.host and not _covered(action.host, allowed):
         verb = "sends to" if action.kind == "form" else "leads to"
         raise RefusedError(

@@ -114,16 +114,23 @@ def test_a_kind_is_a_prefix_that_no_label_can_take() -> None:
     ("action", "host"),
     [
         (f"{URL}order", ""),
+        ("about:srcdoc", ""),
         ("https://evil.test/order", "evil.test"),
         ("https://shop.test:8443/", "shop.test:8443"),
         ("https://shop.test@evil.test/", "shop.test@evil.test"),
-        ("javascript:void(0)", "javascript"),
+        ("javascript:void(0)", "javascript:"),
         ("https://[broken", "unknown"),
     ],
 )
 def test_a_form_says_where_it_sends(action: str, host: str) -> None:
     """Another host, port or scheme than the page's is named."""
     assert offered(form(field("Name"), action=action))[0].action.host == host
+
+
+def test_a_button_beside_loose_fields_gives_them_no_name() -> None:
+    """Fields outside of a form are named by their own labels; a form by its button's."""
+    assert offered(form(field("Comment"), name="", loose=True))[0].action.name == "form:comment"
+    assert offered(form(field("Comment"), name=""))[0].action.name == "form:go-on"
 
 
 def test_one_button_to_another_host_is_enough() -> None:
