@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from testbed.browsers import ControlledBrowser
 from testbed.webserver import Reply, Seen, WebServer, redirect, serving, text
-from uncaged_browser.operations import OPERATIONS
+from uncaged_browser.operations import OPERATIONS, read_operation
+from uncaged_browser.problems import BrowserProblem
+from uncaged_browser.scope import BrowserScope
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -72,6 +74,8 @@ def site() -> Iterator[WebServer]:
                 page = INNER
             case "/busy":
                 page = BUSY
+            case "/leaving":
+                page = f"<form method=post action={other}/stolen><button>Leave</button></form>"
             case "/circle":
                 return redirect("/circle")
             case "/never":
@@ -385,6 +389,21 @@ def test_a_tab_that_a_person_closes_fails_its_own_calls(
     browser.run(page_at(browser, f"{site.url}/second").close())
     assert browser.problem("text", tab=tab, timeout_s=2).kind == "closed"
     assert browser.do("address", tab=kept)["title"] == "First page"
+
+
+def test_a_form_is_not_sent_outside_of_the_caller_s_scope(
+    browser: ControlledBrowser, site: WebServer
+) -> None:
+    """In a context without limits, the scope of one caller stops the load of another host's page,
+    and the data that would go there; the page stays.
+    """
+    browser.show(f"{site.url}/leaving")
+    click = read_operation({"do": "click", "target": button("Leave")})
+    scope = BrowserScope.of([site.host])
+    with pytest.raises(BrowserProblem, match="blocked"):
+        browser.run(browser.control.perform(click, scope=scope))
+    assert [one for one in site.seen if one.path == "/stolen"] == []
+    assert browser.do("address")["url"] == f"{site.url}/leaving"
 
 
 def test_each_operation_is_in_this_suite() -> None:

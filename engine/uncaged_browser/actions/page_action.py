@@ -97,15 +97,17 @@ def read_actions(answer: Mapping[str, Any]) -> list[PageAction]:
 
 
 def actions_of_frame(
-    frame: int, url: str, forms: Mapping[str, Any], offers: Mapping[str, Any]
+    frame: int, url: str, forms: Mapping[str, Any], offers: Mapping[str, Any], frame_url: str = ""
 ) -> Iterator[FoundAction]:
     """Yield the actions of one frame, not yet named apart.
 
     Args:
-        url: of the page. forms: answer of ``forms.js``. offers: answer of ``offers.js``.
+        url: of the page. forms: answer of ``forms.js``. offers: answer of ``offers.js``. frame_url:
+            of the frame, if that is not the page; what is in a frame of another host is done there.
     Raises:
         ShapeError: they are malformed.
     """
+    home = _foreign(frame_url or url, url)
     for form in read_forms(forms):
         yield FoundAction(
             action=_form_action(form, url), frame=frame, part="forms", index=form.number
@@ -121,7 +123,7 @@ def actions_of_frame(
                 name=_name(kind, words),
                 kind=kind,  # type: ignore[arg-type]  # a literal of the loop
                 label=label or words,
-                host=_text(one.get("host")),
+                host=_text(one.get("host")) or ("" if kind == "landmark" else home),
             )
             yield FoundAction(action=action, frame=frame, part=part, index=index)
 

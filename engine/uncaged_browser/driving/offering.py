@@ -84,6 +84,8 @@ async def call(context: DrivenContext, operation: CallAction) -> dict[str, objec
 
 
 async def _offered(page: Page) -> OfferedActions:
+    from playwright.async_api import Error
+
     frames, left_out = await _shown_frames(page)
     found: list[FoundAction] = []
     for number, frame in enumerate(frames):
@@ -91,10 +93,16 @@ async def _offered(page: Page) -> OfferedActions:
             async with asyncio.timeout(None if number == 0 else FRAME_S):
                 forms = await frame.evaluate(script_in("forms.js"), [None, True])
                 offers = await frame.evaluate(script_in("offers.js"), None)
-            found += actions_of_frame(number, page.url, forms, offers)
+            found += actions_of_frame(number, page.url, forms, offers, frame.url)
         except ShapeError as exc:
-            raise BrowserProblem("refused", f"the page's actions cannot be read: {exc}") from None
-        except TimeoutError:
+            if number == 0:
+                reason = f"the page's actions cannot be read: {exc}"
+                raise BrowserProblem("refused", reason) from None
+            left_out.append(f"the frame at {frame.url[:200]}, which cannot be read")
+            continue
+        except (Error, TimeoutError):
+            if number == 0:
+                raise
             left_out.append(f"the frame at {frame.url[:200]}, which does not answer")
             continue
         left_out += _cut(forms, offers)

@@ -127,6 +127,20 @@ def test_a_form_says_where_it_sends(action: str, host: str) -> None:
     assert offered(form(field("Name"), action=action))[0].action.host == host
 
 
+def test_what_a_foreign_frame_offers_is_another_host_s() -> None:
+    """A button, a link and a form in a frame of another host name that host, as they lead there; a
+    document without an address belongs to the page.
+    """
+    one = [{"label": "Buy"}]
+    offers = {"links": one, "buttons": one, "landmarks": one}
+    forms = {"forms": [form(field("Card"), action="https://ads.test/")]}
+    for frame, host in (("https://ads.test/x", "ads.test"), ("about:srcdoc", ""), (URL, "")):
+        found = actions_of_frame(1, URL, {"forms": []}, offers, frame)
+        assert [one.action.host for one in found] == [host, host, ""]
+    found = actions_of_frame(1, URL, forms, offers, "https://ads.test/x")
+    assert next(found).action.host == "ads.test"
+
+
 def test_a_button_beside_loose_fields_gives_them_no_name() -> None:
     """Fields outside of a form are named by their own labels; a form by its button's."""
     assert offered(form(field("Comment"), name="", loose=True))[0].action.name == "form:comment"
