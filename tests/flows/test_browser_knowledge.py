@@ -22,9 +22,12 @@ from testbed.modelserver import serving as serving_model
 from testbed.recordings import CommandOutcome, Commands, commands_of
 from testbed.steering import settle
 from testbed.webserver import Reply, Seen, WebServer, serving, text
+from uncaged_bundles.names import parse_flow_name
+from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_cli.main import run as run_command
 from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.services.registry import KNOWN
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium"), pytest.mark.usefixtures("house")]
 
@@ -307,6 +310,56 @@ def test_questions_of_a_flow_need_the_policys_model(
     assert refused.summary.status == "failed"
     assert "sends the page view to a model" in str(refused.end)
     assert len(model.asked) == asked
+
+
+SCRIPT = """
+async def execute(browser, params):
+    await browser.navigate(params.url)
+    state = await browser.check_page_state("an order can be made")
+    found = await browser.extract_component("the button that is pressed")
+    await browser.click(found["target"], frame=found["frame"])
+    data = await browser.extract({"type": "object", "required": ["items"]}, "prices")
+    return {"success": state["matched"], "message": found["text"], "data": data}
+"""
+
+
+def test_a_script_asks_a_model_by_its_policy(
+    house: Commands, site: WebServer, tmp_path: Path
+) -> None:
+    """A recipe whose script asks a model gets the effect `llm` in its policy; one without does
+    not.
+    """
+    recipe = {
+        "kind": "web",
+        "name": "readsPrices",
+        "description": "Read prices.",
+        "parameters": {"url": {"type": "string", "required": True, "description": "the page"}},
+        "scope": {"type": "site", "domains": [site.host], "private": True},
+        "script": SCRIPT,
+    }
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(recipe))
+    added = tried("add", "reads-prices", str(path), "--accept")
+    assert added.code == 0, added.err
+    engine = Engine(house.store)
+    thread = engine.run("reads-prices", prompt="", params={"url": f"{site.url}/shop"})
+    settle(engine, thread)
+    end = engine.thread(thread).end
+    assert end is not None and end["result"]["message"] == "Order now", end
+    assert end["result"]["data"] == REPLIES["Take this out of the page: prices"]
+    steps = {**recipe, "name": "listsTabs", "steps": [{"do": "tabs"}]}
+    del steps["script"]
+    path.write_text(json.dumps(steps))
+    assert tried("add", "lists-tabs", str(path), "--accept").code == 0
+    kinds = [set(policy_of(engine, name)) for name in ("reads-prices", "lists-tabs")]
+    assert kinds == [{"browser", "llm"}, {"browser"}]
+
+
+def policy_of(engine: Engine, name: str) -> Mapping[str, object]:
+    """Return the policy of a flow's current version."""
+    flow = Registry(engine.store).flow(parse_flow_name(name))
+    assert flow is not None
+    return engine.store.load_bundle(flow.hash, KNOWN).descriptor.policy.limits
 
 
 def run_sentence(sentence: str) -> tuple[str, dict[str, Any]]:

@@ -126,6 +126,24 @@ class Browser:
     async def open(self, url, **more):
         return await take("open", {"url": url}, more)
 
+    async def find(self, words, **more):
+        return await take("find", {"words": words}, more)
+
+    async def search(self, words, **more):
+        return await take("search", {"words": words}, more)
+
+    async def extract(self, schema, text=None, **more):
+        return (await take("extract", {"schema": schema, "text": text}, more))["data"]
+
+    async def extract_component(self, text, **more):
+        return await take("extract_component", {"text": text}, more)
+
+    async def check_page_state(self, text, **more):
+        return await take("check_page_state", {"text": text}, more)
+
+    async def query_content(self, text, **more):
+        return await take("query_content", {"text": text}, more)
+
     async def close(self, **more):
         return await take("close", {}, more)
 

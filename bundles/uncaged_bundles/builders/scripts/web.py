@@ -25,6 +25,8 @@ WEB_RULES = ScriptRules(
     free=frozenset({"print", "json", "re", "StepError"}),
 )
 LOADS = ("navigate", "open")
+ASKING = frozenset({"extract", "extract_component", "check_page_state", "query_content"})
+"""Operations that ask a model, which the policy has to allow."""
 
 
 def write_web(flow: WebFlow) -> bytes:
@@ -37,7 +39,7 @@ def write_web(flow: WebFlow) -> bytes:
     descriptor = describe(
         flow,
         kind="web",
-        policy={"browser": dict(flow.policy)},
+        policy={"browser": dict(flow.policy), **({"llm": {}} if _asks_a_model(flow) else {})},
         scope=dict(flow.scope),
         maxSeconds=flow.max_seconds,
     )
@@ -58,6 +60,19 @@ def write_web(flow: WebFlow) -> bytes:
             f'    return (yield from drive_web(input, name="{flow.name}", steps=steps))\n'
         )
     return write_driven(bundle_head(flow, "web"), descriptor, carried_web.__name__, names, rest)
+
+
+def _asks_a_model(flow: WebFlow) -> bool:
+    """Whether a step asks a model, or a script calls a method that does."""
+    if any(step.get("do") in ASKING for step in flow.steps):
+        return True
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in ASKING
+        and isinstance(node.value, ast.Name)
+        and node.value.id == WEB_RULES.subject
+        for node in ast.walk(ast.parse(flow.script))
+    )
 
 
 def web_parts(source: str) -> tuple[tuple[Mapping[str, object], ...], str]:
