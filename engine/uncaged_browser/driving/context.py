@@ -92,7 +92,7 @@ class DrivenContext:
         self.scope = scope
         self.blocked: list[str] = []
         self._secret_fields: list[tuple[Page, Locator]] = []
-        self._secret_values: set[str] = set()
+        self._secret_values: dict[str, str] = {}
         self._secrets = NO_BOUND_SECRETS
         self._lock = asyncio.Lock()
         context.on("dialog", self._dismiss)
@@ -168,9 +168,9 @@ class DrivenContext:
         await page.goto("about:blank")
 
     @property
-    def secret_values(self) -> frozenset[str]:
-        """Return the secrets that were typed into pages of the context."""
-        return frozenset(self._secret_values)
+    def secret_values(self) -> Mapping[str, str]:
+        """Return the secrets that were typed into pages of the context: value to name."""
+        return self._secret_values
 
     def masked(self, page: Page) -> list[Locator]:
         """Return what pictures do not show: fields that hold secrets, and elements with a secret as
@@ -194,7 +194,7 @@ class DrivenContext:
         frame = await element.owner_frame()
         value = self._secrets.value(name, page.url if frame is None else frame.url)
         self._secret_fields.append((page, field))
-        self._secret_values.add(value)
+        self._secret_values[value] = name
         return value
 
     async def after(self, page: Page, found: Found | None) -> dict[str, object]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from uncaged_engine.services.secrets import PREFIX
 
 from ..operations import ReadView
 from ..problems import BrowserProblem
@@ -60,15 +63,19 @@ PASSWORDS = "input[type=password]"
 VALUES = "fields => fields.map(field => field.value)"
 
 
-async def hidden_values(context: DrivenContext, page: Page) -> frozenset[str]:
-    """Return the values of password fields, and the secrets that were typed."""
+async def hidden_values(context: DrivenContext, page: Page) -> dict[str, str]:
+    """Return the values of password fields and the secrets that were typed, each with the text that
+    is shown in its place.
+    """
     from playwright.async_api import Error
 
-    found = set(context.secret_values)
+    found: dict[str, str] = {}
     for frame in page.frames:
         with suppress(Error):  # the frame is gone
-            found.update(await frame.locator(PASSWORDS).evaluate_all(VALUES))
-    return frozenset(plain(value) for value in found if value.strip())
+            values = await frame.locator(PASSWORDS).evaluate_all(VALUES)
+            found.update(dict.fromkeys(values, HIDDEN))
+    found.update({value: f"{PREFIX}{name}" for value, name in context.secret_values.items()})
+    return {plain(value): shown for value, shown in found.items() if value.strip()}
 
 
 async def view(context: DrivenContext, operation: ReadView) -> dict[str, object]:
@@ -113,9 +120,9 @@ class PageViewer:
         references: ViewReferences,
         page: Page,
         operation: ReadView,
-        hidden: frozenset[str] = frozenset(),
+        hidden: Mapping[str, str],
     ) -> None:
-        """Args: hidden: values of fields that a view does not show."""
+        """Args: hidden: values of fields, and the texts that are shown in their places."""
         self.orders: list[str] = []
         self._hidden = hidden
         self._references = references
@@ -128,8 +135,7 @@ class PageViewer:
         writer = ViewWriter(self._reference, self._part)
         for node in nodes:
             for one in node.within() if self._hidden else ():
-                if one.text in self._hidden:
-                    one.text = HIDDEN
+                one.text = self._hidden.get(one.text, one.text)
         text = writer.write(nodes, characters)
         self.orders.extend(writer.orders)
         return text
