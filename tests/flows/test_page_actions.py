@@ -22,6 +22,7 @@ from uncaged_browser.session.shown_page import SessionPage
 from uncaged_bundles.storage.store import Store
 from uncaged_dispatcher.readings.explanation import explain
 from uncaged_dispatcher.readings.interpreter import Interpreter
+from uncaged_dispatcher.translation.catalog import Catalog
 from uncaged_engine.api import Engine
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
@@ -233,11 +234,17 @@ def test_a_pack_of_a_site_is_read_on_its_pages(
         with closing(Interpreter(Engine(commands.store))) as interpreter:
             return explain(interpreter, "fetch me blue lamps").document()
 
+    def offered() -> bool:
+        entries = Catalog(commands.store).search("find product", limit=50)
+        return "find-product" in [entry.flow for entry in entries]
+
     show(commands, f"{site.url}/shop")
+    assert offered()
     assert explained()["result"] == "calls"
     assert explained()["readings"][0]["away"] is None
     for url in (f"{site.url}/find", f"http://localhost:{site.port}/shop"):
         show(commands, url)
+        assert not offered(), "a model does not get its flows either"
         away = explained()
         assert away["result"] == "miss" and url in away["why"], away["why"]
         assert "the pack shop is for pages of 127.0.0.1:*" in away["readings"][0]["away"]

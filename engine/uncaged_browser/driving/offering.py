@@ -180,8 +180,8 @@ def _cut(forms: Mapping[str, Any], offers: Mapping[str, Any]) -> list[str]:
 async def _one(page: Page, offered: OfferedActions, name: str) -> dict[str, object]:
     """Return one action with what is needed to perform it."""
     wanted = name.casefold()
-    chosen = next((one for one in offered.found if one.action.name == wanted), None)
-    chosen = chosen or next((one for one in offered.found if one.action.name == name), None)
+    chosen = next((one for one in offered.found if one.action.name == name), None)
+    chosen = chosen or next((one for one in offered.found if one.action.name == wanted), None)
     if chosen is None:
         from difflib import get_close_matches
 

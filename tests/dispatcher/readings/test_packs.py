@@ -15,6 +15,7 @@ from uncaged_dispatcher.readings.collision_scan import similar_flows, static_col
 from uncaged_dispatcher.readings.context import SentenceContext
 from uncaged_dispatcher.readings.explanation import explain
 from uncaged_dispatcher.readings.interpreter import Interpreter
+from uncaged_dispatcher.readings.overview import overview
 from uncaged_dispatcher.readings.pack_management import PackManager
 from uncaged_engine.api import Engine
 
@@ -315,3 +316,27 @@ def test_the_packs_of_an_activity_come_first(engine: Engine, interpreter: Interp
     add_flow(engine, "turn", "turn the page", pack="reader")
     alone = SentenceContext(packs=("music",), exclusive=True)
     assert isinstance(interpreter.interpret("turn the page", context=alone), Miss)
+
+
+def test_a_pack_of_a_site_is_not_read_without_a_page(
+    interpreter: Interpreter, engine: Engine, music: PackManager
+) -> None:
+    """Where no browser session runs, its sentences, its flows' own sentences and its examples are
+    left out with the reason; without hosts they are there.
+    """
+    examples = [{"sentence": "quiet please", "params": {}}]
+    add_flow(engine, "be-quiet", "quiet please", examples=examples)
+    listed = MUSIC.replace(b"stop-music]", b"stop-music, be-quiet]")
+    music.add(listed, "music.yaml")
+    assert "quiet please" in overview(engine)
+    assert called(interpreter, "quiet please") == [("be-quiet", {})]
+    music.add(listed + b'hosts: ["music.test"]\nurlPatterns: ["*/play/*"]\n', "music.yaml")
+    assert "quiet please" not in overview(engine)
+    for sentence in ("quiet please", "put on rock"):
+        found = explain(interpreter, sentence)
+        assert isinstance(found.result, Miss)
+        assert found.why == ("the pack music is for pages of music.test, */play/*; no page is open")
+        assert [one.away for one in found.readings] == [found.why]
+    for wrong in (b"urlPatterns: [x]\n", b'hosts: ["https://music.test/"]\n', b"hosts: music\n"):
+        with pytest.raises(UsageError, match=r"hosts|urlPatterns"):
+            music.add(MUSIC + wrong, "music.yaml")
