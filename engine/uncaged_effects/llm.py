@@ -24,7 +24,7 @@ from uncaged_engine.services import secrets
 from uncaged_models.choice import ChosenModel, choose, choose_name
 from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, user_turn
-from uncaged_models.data import DataSchema, ask_for_data
+from uncaged_models.data import DataSchema, ask_for_data, read_schema
 from uncaged_models.errors import ModelFailed
 from uncaged_models.loop import LoopLimits, NoTools, ToolLoop
 from uncaged_models.prompts.fences import fenced
@@ -39,7 +39,7 @@ class LlmBody:
     prompt: Annotated[str, shapes.filled]
     input: object = ABSENT
     model: str | None = None
-    schema: Mapping[str, Any] | None = None
+    schema: Annotated[Mapping[str, Any] | None, read_schema] = None
     system: str = ""
     max_tokens: Annotated[Annotated[int, shapes.positive_whole] | None, "maxTokens"] = None
     timeout_s: Seconds = None

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uncaged_bundles import shapes
+
 from .conversation import user_turn
 from .loop import ToolLoop
 from .prompts.extract import Unfit, checker, extract
@@ -19,6 +21,23 @@ RULE = (
     "with that object alone. Its fields are:\n\n{fields}"
 )
 WRONG = "Your answer could not be used:\n\n{problem}\n\nAnswer once more, with the JSON object put right."
+
+
+def read_schema(value: object, path: shapes.Path) -> Mapping[str, Any]:
+    """Read the JSON Schema of a request.
+
+    Raises:
+        ShapeError: it is none.
+    """
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    schema = shapes.mapping(value, path)
+    try:
+        validator_for(dict(schema), default=Draft202012Validator).check_schema(dict(schema))
+    except SchemaError as exc:
+        raise shapes.ShapeError(path, f"is no JSON Schema: {exc.message[:200]}") from None
+    return schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

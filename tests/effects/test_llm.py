@@ -230,3 +230,10 @@ def test_a_kill_is_a_void_and_a_refusal_a_failure(make_harness: MakeHarness) -> 
         assert outcome.word == "killed"
     with serving([says("I", stop="refusal")]) as server:
         assert failed(perform(make_harness(server), prompt="x"))["kind"] == "refusal"
+
+
+def test_a_schema_that_is_none_is_refused(make_harness: MakeHarness) -> None:
+    """A body with a malformed schema fails before a model is asked."""
+    for schema in ({"type": 7}, {"type": "nope"}, {"properties": 5}):
+        error = failed(perform(make_harness(None), prompt="Count.", schema=schema))
+        assert error["kind"] == "effect" and "is no JSON Schema" in str(error["message"])

@@ -171,6 +171,8 @@ def test_a_name_is_resolved_in_order_and_each_resolver_is_switched(site: WebServ
     assert [one["name"] for one in states if one["on"]] == ["keyword", "encyclopedia", "history"]
     done("open", f"{site.host}/shop")
     done("resolver", "off", "encyclopedia")
+    done("search", "volcano")
+    assert tried("browser", "open", "volcano").code == 5  # results are no page of that name
     assert done("open", "SHOP")["resolver"] == "history"
     done("resolver", "off", "history")
     assert tried("browser", "open", "javascript:alert(1)").code == 2

@@ -165,17 +165,12 @@ def extract(
 
 def _schema(file: Path) -> Mapping[str, Any]:
     """Return the JSON Schema in a file."""
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import Draft202012Validator
+    from uncaged_models.data import read_schema
 
     try:
-        schema = json.loads(file.read_text("utf-8"))
-        Draft202012Validator.check_schema(schema)
-    except (OSError, ValueError, SchemaError) as exc:
-        raise UsageError(f"{file}: no JSON Schema: {str(exc).splitlines()[0]}") from exc
-    if not isinstance(schema, dict):
-        raise UsageError(f"{file}: a JSON Schema here is an object, not {schema!r}")
-    return schema
+        return read_schema(json.loads(file.read_text("utf-8")), (str(file),))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise UsageError(f"{file}: no JSON Schema: {exc}") from exc
 
 
 def _chosen(config: Config, name: str | None) -> ChosenModel:

@@ -20,7 +20,7 @@ from ..questions.answering import PageQuestioner
 from ..questions.requests import PageQuestion
 from ..questions.selectors import KeptSelectors, selectors_path
 from ..session.address import DEFAULT_SESSION
-from ..session.client import SessionClient
+from ..session.client import kept_client
 from .handler import BrowserCall
 from .limits import BrowserLimits
 
@@ -102,7 +102,7 @@ class FlowQuestion:
             BrowserProblem: it failed. StoppedError: the thread was killed, or its page is gone.
         """
         call = BrowserCall(self._limits, read_operation(body), body, self._context)
-        with SessionClient.open(self._context.store, DEFAULT_SESSION) as client:
+        with kept_client(self._context.store, DEFAULT_SESSION) as client:
             outcome = call.perform(client)
         if isinstance(outcome, Failure):
             raise BrowserProblem.of(outcome.error)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_engine.services.settings import TEXT_PLACE, BrowserSettings
 
-__all__ = ["PROVIDERS", "filled_template", "provider_named", "providers_of"]
+__all__ = ["PROVIDERS", "filled_template", "provider_named", "providers_of", "shows_results"]
 
 PROVIDERS: Mapping[str, str] = {
     "bing": "https://www.bing.com/search?q={text}",
@@ -38,6 +38,14 @@ def provider_named(name: str, settings: BrowserSettings) -> str:
             f"there is no search provider {name[:80]!r}; there are: {', '.join(known)}"
         )
     return known[name]
+
+
+def shows_results(url: str, settings: BrowserSettings) -> bool:
+    """Whether an address is that of a page of results, which is no page that a name means."""
+    heads = (template.partition(TEXT_PLACE)[0] for template in providers_of(settings).values())
+    return any(
+        url.startswith(head) for head in heads if not head.endswith("/") or head.count("/") > 3
+    )
 
 
 def filled_template(template: str, words: str) -> str:

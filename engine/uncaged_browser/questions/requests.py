@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from uncaged_models.data import read_schema
 
 from ..operations import Filled, Frames, MaybeTarget, Operation, Timeout
 
@@ -37,7 +39,7 @@ class Extract(PageQuestion):
     """Return data of the page that fits a JSON Schema. text: what is wanted, in words."""
 
     do: ClassVar[str] = "extract"
-    schema: Mapping[str, Any]
+    schema: Annotated[Mapping[str, Any], read_schema]
     text: str = ""
 
 

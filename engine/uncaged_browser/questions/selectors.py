@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from uncaged_bundles.shapes import ShapeError
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.store import Store
 
@@ -39,7 +40,7 @@ class KeptSelectors:
         try:
             read_target(found["target"], ("target",))
             read_frames(found["frame"], ("frame",))
-        except (LookupError, TypeError, ValueError):
+        except (LookupError, TypeError, ShapeError):
             return None
         return {"target": found["target"], "frame": found["frame"]}
 

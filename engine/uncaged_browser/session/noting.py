@@ -16,6 +16,7 @@ from uncaged_engine.services.settings import BrowserSettings
 from ..control import BrowserControl
 from ..knowledge.index import KnowledgeIndex, PageSource, knowledge_path
 from ..knowledge.pages import KnownPage, bare_address, covers, reading_page
+from ..lookup.providers import shows_results
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
 
@@ -46,7 +47,7 @@ class PageNotes:
             return ""
         url = bare_address(str(answer.get("url", "")))
         settings = self._current()
-        if not url or settings is None:
+        if not url or settings is None or shows_results(url, settings):
             return ""
         if not any(covers(host, url) for host in settings.knowledge):
             if "history" in settings.resolvers:
