@@ -26,6 +26,7 @@ __all__ = ["actions", "call"]
 MAX_FRAMES = 20
 MAX_ACTIONS = 500
 FRAME_S = 3.0
+ATTEMPTS = 3
 SHOWN_ORDERS = 5
 
 
@@ -42,7 +43,7 @@ class OfferedActions:
 async def actions(context: DrivenContext, operation: ReadActions) -> dict[str, object]:
     """Return the actions of a page; orders are texts of theirs that give orders."""
     page = context.tabs.page(operation.tab)
-    offered = await _offered(page)
+    offered = await _settled(page)
     head: dict[str, object] = {"url": page.url, "title": await page.title()}
     if operation.name:
         return {**head, **await _one(page, offered, operation.name)}
@@ -81,6 +82,20 @@ async def call(context: DrivenContext, operation: CallAction) -> dict[str, objec
         **({"characters": result.characters} if cut else {}),
         **({"left": True} if result.is_gone else {}),
     }
+
+
+async def _settled(page: Page) -> OfferedActions:
+    """Return what a page offers; one that loads another page meanwhile is read again."""
+    from playwright.async_api import Error
+
+    for _ in range(ATTEMPTS):
+        try:
+            return await _offered(page)
+        except Error as exc:
+            if "context was destroyed" not in exc.message:
+                raise
+            await page.wait_for_load_state("domcontentloaded")
+    raise BrowserProblem("navigation", "the page loads another one again and again")
 
 
 async def _offered(page: Page) -> OfferedActions:
