@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from uncaged_models.data import read_schema
+from uncaged_bundles import shapes
 
 from ..operations import Filled, Frames, MaybeTarget, Operation, Timeout
 
@@ -20,6 +20,12 @@ __all__ = [
 ]
 
 TIMEOUT_S = 120.0
+
+
+def _schema(value: object, path: shapes.Path) -> Mapping[str, Any]:
+    from uncaged_models.data import read_schema  # a store without models has a browser, too
+
+    return read_schema(value, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +45,7 @@ class Extract(PageQuestion):
     """Return data of the page that fits a JSON Schema. text: what is wanted, in words."""
 
     do: ClassVar[str] = "extract"
-    schema: Annotated[Mapping[str, Any], read_schema]
+    schema: Annotated[Mapping[str, Any], _schema]
     text: str = ""
 
 
