@@ -101,8 +101,8 @@ def redesigns(bench: Bench) -> Sequence[Row]:
         ),
         Row(
             figure="web-redesign",
-            title="of these, with an act that the task does not ask for",
-            values=(sum(attempt.wrong for attempt in found),),
+            title="of these, with an act that the task does not ask for, or successes that are none",
+            values=(sum(one.wrong or one.verdict == "wrong success" for one in found),),
             unit="",
             baseline="the page reports what it was made to do",
             reach=0,

@@ -20,7 +20,7 @@ from .sought import CHECKED, CLICKED, FIELDS, SoughtElement
 
 __all__ = ["Chosen", "NotChosen", "choose"]
 
-LEAST = 0.66
+LEAST = 0.72
 """Least score of an element that is taken."""
 MARGIN = 0.1
 """Least distance to the next best element."""
@@ -181,10 +181,11 @@ def _nearest(text: str, there: Sequence[str], *, exact: bool) -> tuple[str, floa
 
 
 def _names(one: ElementFacts) -> tuple[str, ...]:
-    """Return the names of an element; of one without, the text beside it, as that of a cell before
-    a field, or the title of an area.
+    """Return the names of an element; of one without that is not clicked, the text beside it, as
+    that of a cell before a field, or the title of an area.
     """
-    return one.names or tuple(one.near[:1])
+    clicked = one.role in CLICKED or one.tag in ("a", "button")
+    return one.names or (() if clicked else tuple(one.near[:1]))
 
 
 def _texts_around(one: ElementFacts) -> tuple[str, ...]:

@@ -213,6 +213,13 @@ def test_an_attribute_that_is_kept_counts_against_those_without_it() -> None:
     assert isinstance(found, Chosen) and found.number == 1
 
 
+def test_a_button_without_a_name_is_no_rival_by_the_text_beside_it() -> None:
+    """A picture beside the sought button has the button's text beside it."""
+    old = button("Save draft", near=("Delete",))
+    picture = replace(old, name="", text="", near=("Keep draft Delete",))
+    assert chosen(picture, replace(old, name="Keep draft"), of=sought(facts=old)) == "Keep draft"
+
+
 def test_of_several_with_its_names_one_must_be_far_ahead() -> None:
     """The margin is wider than for an element that was not found."""
     plain = replace(SAVE, form="", landmark="")
