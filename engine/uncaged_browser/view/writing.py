@@ -17,6 +17,8 @@ HTML_PER_VIEW = 12
 """A view has at most one character for so many of the page's HTML, within the bounds below."""
 MIN_CHARACTERS = 1_500
 MAX_CHARACTERS = 12_000
+PART_CHARACTERS = 3 * MAX_CHARACTERS
+"""Parts that are cut are as long at most, so that a view of one, which may be longer, is whole."""
 MIN_SHARE = 80
 """A part that gets fewer characters than this is left out whole."""
 FOLD_CHARACTERS = 26
@@ -86,12 +88,10 @@ class ViewWriter:
             if share < min(cost, MIN_SHARE // 2):
                 folded.append(node)
                 continue
-            if folded:
-                yield self._fold(folded, depth)
-                folded = []
+            yield from self._fold(folded, depth)
+            folded = []
             yield from self._one(node, share, depth)
-        if folded:
-            yield self._fold(folded, depth)
+        yield from self._fold(folded, depth)
 
     def _one(self, node: ViewNode, share: int, depth: int) -> Iterator[str]:
         own = self._costs[id(node)] - sum(self._costs[id(child)] for child in node.children)
@@ -128,8 +128,27 @@ class ViewWriter:
             line += f" {AN_ORDER}"
         return " " * depth + line
 
-    def _fold(self, nodes: Sequence[ViewNode], depth: int) -> str:
-        return f"{' ' * depth}… {len(nodes):,} more [more={self._part(nodes)}]"
+    def _fold(self, nodes: Sequence[ViewNode], depth: int) -> Iterator[str]:
+        for part in self._parts(nodes):
+            yield f"{' ' * depth}… {len(part):,} more [more={self._part(part)}]"
+
+    def _parts(self, nodes: Sequence[ViewNode]) -> Iterator[list[ViewNode]]:
+        """Divide nodes into parts, each of which a further view shows whole."""
+        part: list[ViewNode] = []
+        characters = 0
+        for node in nodes:
+            cost = self._costs.get(id(node), len(node.text))
+            if part and characters + cost > PART_CHARACTERS:
+                yield part
+                part, characters = [], 0
+            if cost > PART_CHARACTERS and node.children:
+                own = [_whole(node)] if node.name or node.text else []
+                yield from self._parts([*own, *node.children])
+            else:
+                part.append(node)
+                characters += cost
+        if part:
+            yield part
 
 
 def _whole(node: ViewNode) -> ViewNode:

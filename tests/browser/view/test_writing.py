@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
+import pytest
 from uncaged_browser.view.tree import ViewNode, read_snapshot
 from uncaged_browser.view.writing import (
     AN_ORDER,
@@ -90,9 +91,12 @@ def test_wrappers_are_left_out_and_nothing_that_is_shown_is_lost() -> None:
     assert Parts().write(read_snapshot(SNAPSHOT), 10_000) == VIEW
 
 
-def test_each_heading_text_and_button_is_in_the_view_or_one_call_away() -> None:
-    """A cut part has a reference; what it shows completes the page, within its budget."""
-    nodes, parts = shop(60), Parts()
+@pytest.mark.parametrize("items", [60, 400])
+def test_each_heading_text_and_button_is_in_the_view_or_one_call_away(items: int) -> None:
+    """A cut part has a reference; what it shows completes the page, within its budget. Nodes
+    that are too long for one part are in several.
+    """
+    nodes, parts = shop(items), Parts()
     first = parts.write(nodes, 2_500)
     assert len(first) <= 2_500
     assert 'link "Cart" [ref=e1]' in first
@@ -102,7 +106,7 @@ def test_each_heading_text_and_button_is_in_the_view_or_one_call_away() -> None:
         shown = parts.write(parts.cut[name], 48_000)
         assert "[more=" not in shown
         whole += f"\n{shown}"
-    for number in range(60):
+    for number in range(items):
         assert f'heading "Product {number}"' in whole
         assert f'button "Buy {number}" [ref=b{number}]' in whole
         assert f"Text of product {number}. " * 11 in whole
