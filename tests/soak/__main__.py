@@ -121,7 +121,7 @@ def tell_stories(machine: Machine, judge: Judge, seconds: float, seed: int) -> i
         living = [people.submit(live) for _ in range(PEOPLE)]
         chance, deadline = chance_of(seed, "kills"), time.monotonic() + seconds
         try:
-            while time.monotonic() < deadline and not (is_control and judge.found.is_set()):
+            while time.monotonic() < deadline and not (is_control and judge.is_found_out()):
                 judge.found.wait(chance.uniform(*PAUSE_S)) if is_control else time.sleep(
                     chance.uniform(*PAUSE_S)
                 )

@@ -20,6 +20,8 @@ from .server import World
 
 CLOSING_S = 3.0
 CLOCK_S = 0.002  # a record's timestamp is whole milliseconds
+ENOUGH_TRACED = 20
+"""Records of traced threads after which the engine without flushes is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,8 @@ class Judge:
     found: threading.Event = field(default_factory=threading.Event)
 
     def report(self, violation: str) -> None:
+        if violation in self.violations:
+            return  # a later check has found it again
         self.violations.append(violation)
         print(f"VIOLATION {violation}", file=sys.stderr, flush=True)  # noqa: T201 - the harness's output
         self.found.set()
@@ -55,6 +59,18 @@ class Judge:
     def note(self, record: Mapping[str, Any], thread: str, *, traced: bool) -> None:
         """Remember a record that a follower has just printed."""
         self.seen.append(Seen(thread=thread, record=record, at_s=time.time(), traced=traced))
+
+    def is_found_out(self) -> bool:
+        """Return whether an engine without a safeguard has run for long enough: what it lacks was
+        reported, or will be from the records that were seen.
+        """
+        if self.machine.control == "flush":
+            return sum(one.traced and "format" not in one.record for one in self.seen) >= (
+                ENOUGH_TRACED
+            )
+        if self.machine.control == "ask":
+            self.check_repeats()
+        return self.found.is_set()
 
     def note_redo(self, thread: str) -> None:
         """A person lets the open effect of a thread be performed again."""
@@ -84,7 +100,7 @@ class Judge:
         ran = self.place / "ran"
         # scripts name themselves by thread and step
         performed = Counter(ran.read_text().split() if ran.exists() else [])
-        performed.update(self.world.requests)
+        performed.update(dict(self.world.requests))  # its threads may be adding to it
         for key, times in performed.items():
             if times > 1 + self.allowed[key.partition(".")[0]]:
                 self.report(
