@@ -4,12 +4,15 @@ behind.
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
+from testbed.forked_commands import ForkedCommands, forked_commands
 from testbed.processes import end_workers, workers_of
 from testbed.requirements import NAMES, need
 from uncaged_bundles.storage.store import Store
@@ -68,11 +71,39 @@ def _no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     )
 
 
+@pytest.fixture(scope="session")
+def forked() -> Iterator[ForkedCommands]:
+    """The command without the time that its imports take."""
+    with TemporaryDirectory() as directory, forked_commands(Path(directory)) as found:
+        yield found
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An empty store; the workers that were started for it are ended after the test."""
     root = tmp_path / "store"
     yield Store.open(root)
+    _end(root)
+
+
+@pytest.fixture
+def full_store(tmp_path: Path, shipped_files: Path) -> Iterator[Store]:
+    """A store with the shipped flows, as the first command makes it; ended like the other."""
+    root = tmp_path / "store"
+    shutil.copytree(shipped_files, root)
+    yield Store.open(root)
+    _end(root)
+
+
+@pytest.fixture(scope="session")
+def shipped_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a store with the shipped flows, for copies: to build them takes a second."""
+    root = tmp_path_factory.mktemp("shipped") / "store"
+    Engine.open(root)
+    return root
+
+
+def _end(root: Path) -> None:
     if any((root / "run").glob("*.lock")):  # a worker was there
         assert end_workers(root) == []
 

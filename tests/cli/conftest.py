@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from testbed.documents import check_document
+from testbed.forked_commands import ForkedCommands
 from testbed.processes import end_workers
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
+from uncaged_engine.api import Engine
 
 FLOWS = {
     "echo": """
@@ -65,6 +67,12 @@ def bundle_text(name: str) -> str:
     return HEAD.format(name=name) + FLOWS[name]
 
 
+def register_flow(environment: Mapping[str, str], name: str, source: bytes) -> str:
+    """Register a bundle as `add --accept` does, in this process; returns its hash."""
+    engine = Engine(Store.open(Path(environment["UNCAGED_WORKFLOW_HOME"])))
+    return engine.add(name, source, accept=lambda _widened: True).hash
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a person with an empty store, into which nothing is seeded."""
@@ -82,23 +90,15 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def command(
-    tmp_path: Path, environment: dict[str, str]
+    tmp_path: Path, environment: dict[str, str], forked: ForkedCommands
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command and return its result; no run may print a traceback, or JSON that does not
     fit its schema.
     """
 
     def run(*words: str, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "uncaged_cli", *words],
-            env={**environment, **more},
-            cwd=tmp_path,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
+        done = forked.run(
+            words, env={**environment, **more}, cwd=tmp_path, stdin=stdin, timeout_s=120
         )
         assert "Traceback" not in done.stdout + done.stderr
         check_document(words, done.stdout)
@@ -108,16 +108,14 @@ def command(
 
 
 @pytest.fixture
-def flow(
-    tmp_path: Path, command: Callable[..., subprocess.CompletedProcess[str]]
-) -> Callable[[str], str]:
-    """Register one of the flows above and return its hash."""
+def flow(tmp_path: Path, environment: dict[str, str]) -> Callable[[str], str]:
+    """Register one of the flows above and return its hash; its file stays in the directory of the
+    test.
+    """
 
     def register(name: str, text: str | None = None) -> str:
-        path = tmp_path / f"{name}.py"
-        path.write_text(bundle_text(name) if text is None else text)
-        done = command("add", name, str(path), "--accept")
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip().partition("@")[2]
+        source = bundle_text(name) if text is None else text
+        (tmp_path / f"{name}.py").write_text(source)
+        return register_flow(environment, name, source.encode())
 
     return register

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from uncaged_bundles.errors import UsageError
 from uncaged_cli.catalog import VERBS
 
-from .conftest import bundle_text
+from .conftest import bundle_text, register_flow
 
 pytestmark = pytest.mark.slow
 
@@ -105,17 +106,14 @@ def is_in_order(done: subprocess.CompletedProcess[str]) -> bool:
 
 
 @pytest.fixture
-def used(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+def used(environment: dict[str, str], tmp_path: Path, forked: ForkedCommands) -> dict[str, str]:
     """The environment of a person with two flows and a thread."""
     for name in ("echo", "other"):
-        (tmp_path / f"{name}.py").write_text(bundle_text(name if name == "echo" else "sulk"))
-        assert (
-            through_shell(
-                f"COMMAND add {name} {name}.py --accept", environment, tmp_path
-            ).returncode
-            == 0
-        )
-    assert through_shell("COMMAND run echo --prompt x", environment, tmp_path).returncode == 0
+        text = bundle_text(name if name == "echo" else "sulk")
+        (tmp_path / f"{name}.py").write_text(text)
+        register_flow(environment, name, text.encode())
+    words = ("run", "echo", "--prompt", "x")
+    assert forked.run(words, env=environment, cwd=tmp_path, timeout_s=120).returncode == 0
     return environment
 
 
@@ -148,18 +146,21 @@ def test_every_verb_works_from_a_removed_directory_or_says_why_not(
         )
 
 
-@pytest.mark.parametrize("redirection", CLOSED)
 @pytest.mark.parametrize("verb", ["run", "doctor", "threads"])
 def test_each_descriptor_may_be_closed_alone(
-    used: dict[str, str], tmp_path: Path, verb: str, redirection: str
+    used: dict[str, str], tmp_path: Path, verb: str
 ) -> None:
     """A pipe or a file that the command opens never takes the place of a standard stream."""
-    usual = through_shell(f"COMMAND {WORDS[verb]}", used, tmp_path)
-    closed = through_shell(f"COMMAND {WORDS[verb]} {redirection}", used, tmp_path)
-    assert closed.returncode == usual.returncode == 0, (closed, usual)
-    assert closed.stderr == ("" if "2>" in redirection else usual.stderr)
-    if ">&-" not in redirection.replace("2>&-", ""):
-        assert closed.stdout.count("\n") == usual.stdout.count("\n")
+    shown = [
+        through_shell(f"COMMAND {WORDS[verb]} {redirection}", used, tmp_path)
+        for redirection in ("", *CLOSED)
+    ]
+    usual, *others = shown
+    for redirection, closed in zip(CLOSED, others, strict=True):
+        assert closed.returncode == usual.returncode == 0, (redirection, closed, usual)
+        assert closed.stderr == ("" if "2>" in redirection else usual.stderr), redirection
+        if ">&-" not in redirection.replace("2>&-", ""):
+            assert closed.stdout.count("\n") == usual.stdout.count("\n"), redirection
 
 
 def test_a_run_from_a_removed_directory_says_so(used: dict[str, str], tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from uncaged_dispatcher.constructions.kept import Constructions
 from uncaged_dispatcher.readings.interpreter import Interpreter
 from uncaged_engine.api import Engine
 
+from .conftest import register_flow
+
 pytestmark = pytest.mark.slow
 Command = Callable[..., subprocess.CompletedProcess[str]]
 WHO = parameters("who", who={})
@@ -26,13 +28,12 @@ SLEEP = '    yield {"null": {"sleep_s": 600}}\n'
 
 
 @pytest.fixture
-def engine(command: Command, environment: dict[str, str], tmp_path: Path) -> Engine:
+def engine(environment: dict[str, str]) -> Engine:
     """A store with two flows of one pattern, one of which was learned from a translation."""
     for name in ("greet", "salute"):
         example = [{"sentence": f"hail Ada by {name}"}]
         text = flow_source(name, "hail $(who:wildcard)", schema=WHO, examples=example)
-        (tmp_path / f"{name}.py").write_bytes(text)
-        assert command("add", name, f"{name}.py", "--accept").returncode == 0
+        register_flow(environment, name, text)
     engine = Engine(Store.open(Path(environment["UNCAGED_WORKFLOW_HOME"])))
     call = Call(flow="greet", params={"who": "Ada"})
     learned = learn(
@@ -84,13 +85,12 @@ def test_a_remembered_choice_is_forgotten(command: Command, engine: Engine) -> N
 
 @pytest.mark.usefixtures("engine")
 def test_feedback_reaches_the_holder_of_the_conversation(
-    command: Command, environment: dict[str, str], tmp_path: Path
+    command: Command, environment: dict[str, str]
 ) -> None:
     """While another process runs a request, feedback on a former one is recorded by that process;
     feedback on the running one is refused.
     """
-    (tmp_path / "rest.py").write_bytes(source("rest", SLEEP, policy={"null": {}}))
-    assert command("add", "rest", "rest.py", "--accept").returncode == 0
+    register_flow(environment, "rest", source("rest", SLEEP, policy={"null": {}}))
     assert command("action", "greet", "--param", "who=Ada").returncode == 0
     with subprocess.Popen(
         [sys.executable, "-m", "uncaged_cli", "action", "rest", "--json"],

@@ -90,7 +90,7 @@ def home() -> Iterator[Path]:
 
 @pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])
 def test_a_forged_archive_of_a_granted_flow_starts_nothing(
-    words: list[str], mechanism: str, home: Path
+    words: list[str], mechanism: str, home: Path, shipped_files: Path
 ) -> None:
     """`import`, `verify`, `thread`, `resume`, `fork` and `thread rm` run no command of the
     stranger's and leave the repository alone.
@@ -99,7 +99,7 @@ def test_a_forged_archive_of_a_granted_flow_starts_nothing(
     pwned, victim = home / "PWNED", make_repository(home / "victim")
     git(victim, "branch", "precious")
     archive = forged(home, pwned, victim)
-    (home / "store").mkdir(mode=0o700)
+    shutil.copytree(shipped_files, home / "store")
     (home / "store" / "config.yaml").write_text(f"sandbox: {mechanism}\n")
     paths = [path for path in sys.path if path and not path.startswith(sys.base_prefix)]
     environment = {

@@ -16,6 +16,8 @@ from testbed.documents import check_document
 from testbed.sentences import flow_source, parameters
 from testbed.terminal import on_terminal
 
+from .conftest import register_flow
+
 pytestmark = pytest.mark.slow
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -23,7 +25,7 @@ NUMBER = parameters("n", n={"type": "integer"})
 
 
 @pytest.fixture
-def prepared(command: Command, tmp_path: Path) -> Command:
+def prepared(command: Command, environment: dict[str, str]) -> Command:
     """The command on a store with `repeat`, which returns its number, `paint`, which asks for a
     colour, and `slow`, which sleeps.
     """
@@ -33,11 +35,9 @@ def prepared(command: Command, tmp_path: Path) -> Command:
     }
     for name, (patterns, body) in bodies.items():
         text = source(name, body, patterns=patterns, policy={"ask": {}, "null": {}})
-        (tmp_path / f"{name}.py").write_bytes(text)
+        register_flow(environment, name, text)
     text = flow_source("repeat", "repeat $(n:number) (please)?", schema=NUMBER)
-    (tmp_path / "repeat.py").write_bytes(text)
-    for name in (*bodies, "repeat"):
-        assert command("add", name, f"{name}.py", "--accept").returncode == 0
+    register_flow(environment, "repeat", text)
     return command
 
 

@@ -45,12 +45,12 @@ def demo(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def engine(store: Store, tmp_path: Path) -> Engine:
+def engine(full_store: Store, tmp_path: Path) -> Engine:
     edits = [{"path": bug.path, "old": bug.wrong, "new": bug.right} for bug in BUGS]
     (tmp_path / "edits.json").write_text(json.dumps(edits))
     agent = {"use": "acp", "argv": argv("roles", str(tmp_path / "edits.json")), "graceSeconds": 2}
-    store.config_path.write_text(json.dumps({"agents": {"tester": agent}, "agent": "tester"}))
-    return Engine.open(store.root)
+    full_store.config_path.write_text(json.dumps({"agents": {"tester": agent}, "agent": "tester"}))
+    return Engine.open(full_store.root)
 
 
 def options(demo: Path, home: Path) -> RunOptions:

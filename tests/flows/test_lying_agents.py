@@ -71,12 +71,12 @@ def solve(
 
 
 def test_a_committer_that_reports_a_commit_that_does_not_exist_is_not_believed(
-    store: Store, repository: Path
+    full_store: Store, repository: Path
 ) -> None:
     """A branch with a command in its name and forty zeros are sent back twice; then the step fails,
     and no command names the branch.
     """
-    engine, thread = solve(store, repository, LIE, LIE, LIE)
+    engine, thread = solve(full_store, repository, LIE, LIE, LIE)
     assert settle(engine, thread)["status"] == "completed"
     view = engine.thread(thread)
     assert view.summary.success is False
@@ -93,7 +93,7 @@ def test_a_committer_that_reports_a_commit_that_does_not_exist_is_not_believed(
         if record.get("error", {}).get("role") == "committer"
     )
     assert error["kind"] == "extraction"
-    last = ending_of(view, store, Path.cwd())
+    last = ending_of(view, full_store, Path.cwd())
     assert (last.exit_code, last.branch, last.commands) == (
         3,
         None,
@@ -101,9 +101,11 @@ def test_a_committer_that_reports_a_commit_that_does_not_exist_is_not_believed(
     )
 
 
-def test_a_committer_that_corrects_its_report_is_believed(store: Store, repository: Path) -> None:
+def test_a_committer_that_corrects_its_report_is_believed(
+    full_store: Store, repository: Path
+) -> None:
     """A false report is followed by a true one; the thread ends with the true one."""
-    engine, thread = solve(store, repository, LIE, HONEST)
+    engine, thread = solve(full_store, repository, LIE, HONEST)
     assert settle(engine, thread)["status"] == "completed"
     view = engine.thread(thread)
     assert view.end is not None
@@ -111,9 +113,9 @@ def test_a_committer_that_corrects_its_report_is_believed(store: Store, reposito
     assert engine.verify(thread).ok
 
 
-def test_a_commit_that_was_made_is_reported(store: Store, repository: Path) -> None:
+def test_a_commit_that_was_made_is_reported(full_store: Store, repository: Path) -> None:
     """An honest committer needs one answer, and its branch and commit are what the result names."""
-    engine, thread = solve(store, repository)
+    engine, thread = solve(full_store, repository)
     assert settle(engine, thread)["status"] == "completed"
     view = engine.thread(thread)
     assert view.end is not None
@@ -123,11 +125,11 @@ def test_a_commit_that_was_made_is_reported(store: Store, repository: Path) -> N
 
 
 def test_a_coder_that_names_files_it_did_not_change_is_asked_again(
-    store: Store, repository: Path
+    full_store: Store, repository: Path
 ) -> None:
     """A path that is unchanged is named in what is sent back."""
     engine, thread = solve(
-        store, repository, HONEST, coder={**CODED, "filesChanged": ["add.py", "never.py"]}
+        full_store, repository, HONEST, coder={**CODED, "filesChanged": ["add.py", "never.py"]}
     )
     assert settle(engine, thread)["status"] == "completed"
     [attempt] = [record for record in engine.thread(thread).records if "answer" in record]
@@ -138,11 +140,11 @@ def test_a_coder_that_names_files_it_did_not_change_is_asked_again(
 
 @pytest.mark.parametrize(("test", "wrong"), [("grep -q 2 add.py", 0), ("grep -q 3 add.py", 1)])
 def test_a_reviewer_that_reports_failing_tests_as_passed_is_asked_again(
-    store: Store, repository: Path, test: str, wrong: int
+    full_store: Store, repository: Path, test: str, wrong: int
 ) -> None:
     """The thread's own test command decides whether the tests pass."""
     approval = {"status": "approved", "testsPass": True}
-    engine, thread = solve(store, repository, HONEST, approval=approval, test=test)
+    engine, thread = solve(full_store, repository, HONEST, approval=approval, test=test)
     assert settle(engine, thread)["status"] == "completed"
     problems = [record["problem"] for record in engine.thread(thread).records if "answer" in record]
     assert len(problems) == wrong

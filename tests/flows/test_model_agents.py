@@ -126,17 +126,17 @@ def holding(root: Path, text: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_issue_is_solved_on_a_green_branch(store: Store, demo: Path, wire: Wire) -> None:
+def test_an_issue_is_solved_on_a_green_branch(full_store: Store, demo: Path, wire: Wire) -> None:
     """Plan, edits by tool, tests in the sandbox, review, commit: nine requests, no repair, and the
     key is nowhere on disk.
     """
     with serving(playing(SOLUTION)) as server:
-        engine = configured(store, server, wire)
+        engine = configured(full_store, server, wire)
         thread = engine.run(
             "solve-issue", prompt=ISSUE, params={}, options=options(demo, MY_KEY=KEY)
         )
         result = finish(engine, thread)
-        workers = workers_of(store.root)
+        workers = workers_of(full_store.root)
         told = [" ".join(worker.cmdline()) + str(worker.environ()) for worker in workers]
         assert len(server.asked) == len(SOLUTION)
         assert all(KEY in seen.headers["authorization"] for seen in server.seen)
@@ -172,13 +172,13 @@ def test_an_issue_is_solved_on_a_green_branch(store: Store, demo: Path, wire: Wi
     assert [step["usage"]["turns"] for step in steps] == [2, 3, 2, 2]
     assert [step["usage"]["inputTokens"] for step in steps] == [200, 300, 200, 200]
     assert steps[1]["usage"]["model"] == "tiny"
-    assert holding(store.root, KEY) == []
+    assert holding(full_store.root, KEY) == []
     assert [text for text in told if KEY in text] == []
     assert engine.verify(thread).ok
 
 
 def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(
-    store: Store, demo: Path
+    full_store: Store, demo: Path
 ) -> None:
     """An agent chosen by a key in the environment has its reason in the start record; 401 is a
     void; with another key the thread goes on where it was.
@@ -193,7 +193,7 @@ def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(
 
     play = playing(QUICK)
     with serving(checked) as server:
-        engine = Engine.open(store.root)
+        engine = Engine.open(full_store.root)
         first = options(demo, ANTHROPIC_API_KEY="sk-wrong-123456", ANTHROPIC_BASE_URL=server.url)
         thread = engine.run("solve-issue", prompt=ISSUE, params={}, options=first)
         assert settle(engine, thread)["status"] == "paused"
@@ -204,17 +204,21 @@ def test_a_key_in_the_environment_is_the_agent_and_a_wrong_one_pauses(
         second = options(demo, ANTHROPIC_API_KEY="sk-right-123456", ANTHROPIC_BASE_URL=server.url)
         engine.resume(thread, options=second)
         assert finish(engine, thread)["success"] is True
-    assert holding(store.root, "sk-right-123456") == holding(store.root, "sk-wrong-123456") == []
+    assert (
+        holding(full_store.root, "sk-right-123456")
+        == holding(full_store.root, "sk-wrong-123456")
+        == []
+    )
 
 
 def test_a_kill_in_the_middle_of_a_stream_is_at_once_and_resume_goes_on(
-    store: Store, demo: Path
+    full_store: Store, demo: Path
 ) -> None:
     """The edits of the turn before it are undone, nothing runs on, and the role is asked again."""
     gate = threading.Event()
     slow = says("I will now", gate=gate)
     with serving(playing((*QUICK[:3], *QUICK[2:]), {3: slow})) as server:
-        engine = configured(store, server, "anthropic")
+        engine = configured(full_store, server, "anthropic")
         thread = engine.run(
             "solve-issue", prompt=ISSUE, params={}, options=options(demo, MY_KEY=KEY)
         )
@@ -223,7 +227,7 @@ def test_a_kill_in_the_middle_of_a_stream_is_at_once_and_resume_goes_on(
             thread,
             lambda event: event.kind == "progress" and event.body.get("text") == "I will now",
         )
-        edited = store.work / thread / BUGS[0].path
+        edited = full_store.work / thread / BUGS[0].path
         assert BUGS[0].right in edited.read_text()
         engine.kill(thread)
         assert settle(engine, thread)["status"] == "killed"

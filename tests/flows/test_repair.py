@@ -8,14 +8,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.processes import end_workers
+from testbed.forked_commands import ForkedCommands
 from testbed.repositories import git, make_repository
 from testbed.terminal import on_terminal
+from uncaged_bundles.storage.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -34,12 +35,11 @@ LEFT = "test_prices.py::TestGross::test_rounds"
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    store = tmp_path / "store"
+def environment(tmp_path: Path, full_store: Store) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("LANG", "XDG_RUNTIME_DIR") if name in os.environ}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    yield {**kept, "PATH": path, "HOME": str(tmp_path), "UNCAGED_WORKFLOW_HOME": str(store)}
-    assert end_workers(store) == []
+    store = str(full_store.root)
+    return {**kept, "PATH": path, "HOME": str(tmp_path), "UNCAGED_WORKFLOW_HOME": store}
 
 
 @pytest.fixture
@@ -48,20 +48,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def command(repository: Path, environment: dict[str, str]) -> Command:
+def command(repository: Path, environment: dict[str, str], forked: ForkedCommands) -> Command:
     """Run the command in the repository, without a terminal."""
 
     def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "uncaged_cli", *words],
-            env={**environment, **more},
-            cwd=repository,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return forked.run(words, env={**environment, **more}, cwd=repository, timeout_s=120)
 
     return run
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from testbed.processes import end_workers
 
 pytestmark = pytest.mark.slow
@@ -99,7 +99,7 @@ def place(home: Path, request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def command(home: Path, place: Path) -> Command:
+def command(home: Path, place: Path, forked: ForkedCommands) -> Command:
     """Run the command in *place*."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG")}
     environment = {
@@ -110,16 +110,7 @@ def command(home: Path, place: Path) -> Command:
     }
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "uncaged_cli", *words],
-            env=environment,
-            cwd=place,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return forked.run(words, env=environment, cwd=place, timeout_s=120)
 
     return run
 

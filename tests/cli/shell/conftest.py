@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from testbed.bundles import source
 from testbed.sentences import flow_source, parameters
+
+from ..conftest import register_flow
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 SULK = """
@@ -18,18 +19,15 @@ SULK = """
 
 
 @pytest.fixture
-def prepared(command: Command, tmp_path: Path) -> Command:
+def prepared(command: Command, environment: dict[str, str]) -> Command:
     """The command on that store."""
     number = parameters("n", n={"type": "integer"})
-    (tmp_path / "repeat.py").write_bytes(
-        flow_source("repeat", "repeat $(n:number) (please)?", schema=number)
-    )
+    text = flow_source("repeat", "repeat $(n:number) (please)?", schema=number)
+    register_flow(environment, "repeat", text)
     for name, pattern, body in (
         ("slow", "be slow", '    yield {"null": {"sleep_s": 600}}\n'),
         ("sulk", "sulk now", SULK),
     ):
         text = source(name, body, patterns=[pattern], policy={"null": {}})
-        (tmp_path / f"{name}.py").write_bytes(text)
-    for name in ("repeat", "slow", "sulk"):
-        assert command("add", name, f"{name}.py", "--accept").returncode == 0
+        register_flow(environment, name, text)
     return command
