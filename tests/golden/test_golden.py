@@ -27,6 +27,7 @@ NAMES = {
     "refusals": ("failed", 8, "3 tries, then the last straw"),
     "review": ("completed", 7, ""),
     "blocks": ("completed", 5, "Grüezi BERN, ZÜRICH"),
+    "web": ("completed", 4, "Thanks"),
 }
 LINE_KINDS = {"format", "intent", "attempt", "role", "outcome", "error", "void", "control", "end"}
 
