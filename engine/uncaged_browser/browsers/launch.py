@@ -24,6 +24,7 @@ __all__ = ["LaunchOptions", "LaunchedBrowser", "launched"]
 
 ARGUMENTS = (
     "--disable-quic",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--dns-prefetch-disable",
     "--no-pings",
@@ -36,8 +37,8 @@ ARGUMENTS = (
     "--proxy-bypass-list=<-loopback>",
     "--enable-blink-features=WebMCP",
 )
-"""Options that leave the proxy as the only way out; the last one is for actions that pages
-register.
+"""Options that leave the proxy as the only way out; the policy of WebRTC has two names, by the
+browser's version. The last one is for actions that pages register.
 """
 START_TIMEOUT_S = 30.0
 NO_SANDBOX = (
