@@ -27,7 +27,7 @@ from ..secrets import NO_BOUND_SECRETS, BoundSecrets, name_of_secret
 from ..view.references import ViewReferences
 from . import content, elements, expecting, navigation, offering, operable, viewing, waiting
 from .leaving import no_leaving
-from .tabs import ContextTabs
+from .tabs import MAX_TABS, ContextTabs
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Download, Error, Locator, Page
@@ -98,7 +98,7 @@ class DrivenContext:
         context.on("dialog", self._dismiss)
         context.on("page", self._watch)
         for page in context.pages:
-            self._watch(page)
+            page.on("download", self._refuse)
 
     async def perform(
         self,
@@ -260,6 +260,8 @@ class DrivenContext:
             kind = "blocked" if found[1] in BLOCKED else "navigation"
             return BrowserProblem(kind, f"{what}: {found[1]}")  # type: ignore[arg-type]
         lowered = message.casefold()
+        if "download is starting" in lowered:
+            return BrowserProblem("blocked", f"{what}: it is a download, and downloads are refused")
         if "crash" in lowered:
             return BrowserProblem("crashed", f"{what}: the page crashed")
         if "has been closed" in lowered or "target closed" in lowered:
@@ -318,8 +320,16 @@ class DrivenContext:
             await self.expel(page)
         self.scope.check(url)
 
-    def _watch(self, page: Page) -> None:
+    async def _watch(self, page: Page) -> None:
+        """Refuse downloads of a new tab, and the tab if a page opened it beyond the limit."""
+        from playwright.async_api import Error
+
         page.on("download", self._refuse)
+        if len(self.tabs.pages) > MAX_TABS:
+            with suppress(Error):
+                if await page.opener() is not None:  # a person may open as many as they like
+                    self.blocked.append(page.url)
+                    await page.close()
 
     async def _refuse(self, download: Download) -> None:
         self.blocked.append(download.url)
@@ -329,4 +339,8 @@ class DrivenContext:
         from playwright.async_api import Error
 
         with suppress(Error):
-            await dialog.dismiss()
+            # the only one whose no keeps the page, which would stop every navigation
+            if dialog.type == "beforeunload":
+                await dialog.accept()
+            else:
+                await dialog.dismiss()

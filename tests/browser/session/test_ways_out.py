@@ -29,7 +29,8 @@ PAGE = """<!doctype html><title>busy</title>
 <script type=module>
 const ended = (target, ...names) => new Promise(go => names.forEach(name => target.addEventListener(name, go)));
 const image = new Image(), socket = new WebSocket("ws://OTHER/socket"), {serviceWorker} = navigator;
-const peer = new RTCPeerConnection({iceServers: [{urls: "stun:AT_UDP"}, {urls: "turn:AT_TCP?transport=tcp", username: "a", credential: "b"}]});
+const peer = new RTCPeerConnection({iceServers: [{urls: "stun:AT_UDP"},
+  {urls: "turn:AT_TCP?transport=tcp", username: "a", credential: "b"}]});
 // a server that does not answer delays the end of the search by half a minute
 const gathered = new Promise(go => { peer.onicecandidate = found => found.candidate || go(); setTimeout(go, 5000); });
 const attempts = [ended(image, "load", "error"), ended(socket, "open", "error", "close"),
@@ -56,7 +57,7 @@ REQUESTS = {"/socket", "/image", "/beacon", "/fetch", "/worker", "/prefetch"}
 @dataclass
 class Outside:
     """A host that no page may reach. requests: what its web server got, by path. datagrams,
-    connections: how many came to its other ports, at `udp` and `tcp`.
+    connections: counts of its other ports, at `udp` and `tcp`.
     """
 
     host: str
