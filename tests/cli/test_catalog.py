@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -26,13 +27,24 @@ def test_every_verb_has_help_and_json(verb: str) -> None:
     command = importlib.import_module(module_of(verb)).command
     assert isinstance(command, click.Command)
     assert command.help
-    commands = list(command.commands.values()) if isinstance(command, click.Group) else [command]
-    for part in commands:
-        assert any("--json" in parameter.opts for parameter in part.params)
+    for part in _leaves(command):
+        is_other_verb = part.context_settings.get(
+            "ignore_unknown_options"
+        )  # its options are those of that verb
+        assert is_other_verb or any("--json" in one.opts for one in part.params), part.name
     for parameter in command.params:
         assert (
             not isinstance(parameter, click.Option) or parameter.help or parameter.name in ("form",)
         )
+
+
+def _leaves(command: click.Command) -> Iterator[click.Command]:
+    """Yield the commands of a group and of those in it; else the command itself."""
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            yield from _leaves(inner)
+    else:
+        yield command
 
 
 def test_a_slip_of_the_pen_finds_its_verb() -> None:

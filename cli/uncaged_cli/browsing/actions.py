@@ -226,7 +226,8 @@ def stop(name: str, as_json: bool) -> None:
 @command.command("goal", short_help="Reach a goal, beginning at the current page.")
 @click.argument("goal", metavar="GOAL")
 @session_option
-def reach(goal: str, name: str) -> Any:
+@json_option
+def reach(goal: str, name: str, as_json: bool) -> Any:
     """Start `web-goal` with GOAL at the address of the current page, in a context of its own, and
     follow it.
     """
@@ -237,6 +238,7 @@ def reach(goal: str, name: str) -> Any:
     if url is None:
         raise UsageError("no page is open: uncaged-workflow browser open ADDRESS")
     words = ["web-goal", "--prompt", goal, "--param", f"url={url}"]
+    words += ["--json"] if as_json else []
     return verb.main(words, "uncaged-workflow run", standalone_mode=False)
 
 
