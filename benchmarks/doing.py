@@ -53,7 +53,7 @@ def doing(bench: Bench) -> Sequence[Row]:
             unit="×",
             baseline=f"{median(bare for _, bare in pairs) * 1000:.0f} ms `run` of the same flow",
             reach=1.15,
-            missed="the conversation's file is locked and written before the thread starts",
+            missed="the dispatcher is imported while the worker starts",
         ),
     )
 
