@@ -81,7 +81,9 @@ class SentenceReader:
         if not listed:
             return []
         packs = self._index.packs()
-        site = CurrentSite(self._index.store)
+        # a store without site packs does not pay for each reading
+        is_sited = any(pack.is_of_site for pack in packs.packs.values())
+        site = CurrentSite(self._index.store) if is_sited else None
         places = _places(sentence, packs, context)
         found: list[CandidateReading] = []
         numbers: list[int] = []
@@ -101,7 +103,9 @@ class SentenceReader:
             try:
                 for reading in _readings(rule, places, known):
                     calls = self._calls(rule, reading, sentence, packs, context)
-                    found += [_at_site(one, packs, site) for one in calls]
+                    found += (
+                        calls if site is None else [_at_site(one, packs, site) for one in calls]
+                    )
             except SentenceError as exc:
                 problem = exc
             numbers += [rule.row.id] * (len(found) - len(numbers))
