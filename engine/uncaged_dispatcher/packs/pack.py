@@ -22,6 +22,8 @@ FROM_SERVER = "mcpServers in config.yaml"
 """Origins of packs that no distribution ships."""
 MAX_PACK_BYTES = 1 << 20
 MAX_RULE_CHARACTERS = 200_000
+BUILT_IN = "product"
+"""The shipped pack that has the sentences for the command itself."""
 _KEYS = (
     "name",
     "description",
@@ -73,7 +75,7 @@ class Pack:
         """Return whether the pack has the sentences for the command itself: it calls verbs, and
         cannot be disabled.
         """
-        return self.origin == OURS and bool(self.rules) and not self.flows
+        return self.origin == OURS and self.name == BUILT_IN
 
     def document(self) -> dict[str, object]:
         """Return the pack as JSON."""

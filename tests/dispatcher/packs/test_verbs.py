@@ -10,6 +10,7 @@ from uncaged_dispatcher.packs.pack import read_pack
 from uncaged_dispatcher.packs.registered import RegisteredPacks
 from uncaged_dispatcher.packs.verbs import is_verb, verb_refusal, verb_words
 from uncaged_dispatcher.readings.interpreter import Interpreter
+from uncaged_dispatcher.readings.overview import overview
 from uncaged_engine.api import Engine
 
 STRANGER = b"""
@@ -46,6 +47,17 @@ def test_a_pack_of_another_origin_calls_no_verb(engine: Engine, interpreter: Int
     assert "calls @conversation delete, which the pack does not list" in found.why
     packs.add(STRANGER.replace(b"name: stranger", b"name: product"), "product.yaml")
     assert isinstance(interpreter.interpret("wipe budget"), Miss)
+
+
+def test_one_shipped_pack_has_the_sentences_for_the_command(engine: Engine) -> None:
+    """Each of the others can be disabled, calls no verb, and shows the examples of its flows
+    alone.
+    """
+    packs = RegisteredPacks(engine.store).read().packs
+    assert len(packs) > 5
+    assert [name for name, pack in packs.items() if pack.built_in] == ["product"]
+    sections = [one for one in overview(engine).split("\n\n") if "  what can you do" in one]
+    assert [one.partition(":")[0] for one in sections] == ["product"]
 
 
 def test_only_one_known_verb_is_a_verb() -> None:
