@@ -106,7 +106,7 @@ def list_pages(as_json: bool) -> None:
         table(render(HEADERS, rows, width=text_width(sys.stdout)))
     counts = Counter(page.source for page in pages)
     note(
-        f"{len(pages):,} pages"
+        f"{len(pages):,} page{'' if len(pages) == 1 else 's'}"
         + "".join(f", {n:,} of source {source}" for source, n in counts.items())
     )
     if hosts:
@@ -156,7 +156,7 @@ def _report_removed(removed: int, *, as_json: bool) -> None:
     if as_json:
         json_output.document({"removed": removed})
     else:
-        result(f"{removed:,} pages removed")
+        result(f"{removed:,} page{'' if removed == 1 else 's'} removed")
 
 
 def _switch(host: str, *, on: bool, as_json: bool) -> None:

@@ -78,7 +78,10 @@ def status(name: str, as_json: bool) -> None:
     if as_json:
         json_output.document({"session": name, "running": True, "tabs": tabs, "threads": threads})
         return
-    result(f"browser session {name} runs, {len(tabs)} tabs, {len(threads)} threads")
+    result(
+        f"browser session {name} runs, {len(tabs)} tab{'' if len(tabs) == 1 else 's'},"
+        f" {len(threads)} thread{'' if len(threads) == 1 else 's'}"
+    )
     _show_tabs(tabs)
 
 
