@@ -9,21 +9,32 @@ import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from uncaged_browser.browsers.installed import find_browser
 from uncaged_browser.browsers.launch import LaunchedBrowser, LaunchOptions, launched
 from uncaged_browser.driving.context import DrivenContext
 
+if TYPE_CHECKING:
+    from playwright.async_api import Playwright
+
 Result = TypeVar("Result")
 
 
 class BrowserHarness:
-    """A browser that a test drives."""
+    """A browser that a test drives. directory: of its profile."""
 
-    def __init__(self, runner: asyncio.Runner, browser: LaunchedBrowser) -> None:
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        playwright: Playwright,
+        browser: LaunchedBrowser,
+        directory: Path,
+    ) -> None:
+        self.playwright = playwright
+        self.browser = browser
+        self.directory = directory
         self._runner = runner
-        self._browser = browser
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of a coroutine that uses the browser."""
@@ -32,7 +43,7 @@ class BrowserHarness:
     @asynccontextmanager
     async def context(self) -> AsyncIterator[DrivenContext]:
         """Open a context of its own for the block."""
-        context = DrivenContext(await self._browser.browser.new_context())
+        context = DrivenContext(await self.browser.browser.new_context())
         try:
             yield context
         finally:
@@ -53,7 +64,8 @@ def running_browser() -> Iterator[BrowserHarness]:
             playwright = runner.run(manager.__aenter__())
             running = launched(playwright, LaunchOptions(program=program), directory)
             try:
-                yield BrowserHarness(runner, runner.run(running.__aenter__()))
+                browser = runner.run(running.__aenter__())
+                yield BrowserHarness(runner, playwright, browser, directory)
                 runner.run(running.__aexit__(None, None, None))
             finally:
                 runner.run(manager.__aexit__(None, None, None))

@@ -38,6 +38,8 @@ GROUPS = {
     "proposal": ("accept", "reject", "show"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }
+NESTED = frozenset({("browser", "actions"), ("browser", "knowledge")})
+"""Groups in a group."""
 LISTED = frozenset({"memory", "notify"})
 """Groups that list if no subcommand is named."""
 FOLLOWED = frozenset({"action", "do", "run", "resume", "answer", "fork"})
@@ -68,7 +70,9 @@ def schema_name(words: Sequence[str]) -> str | None:
         return schema_name(sentence[1:].split())
     if verb == "do" and "--explain" in words:
         return "explain"
-    if tuple(words[:2]) == ("browser", "knowledge"):
+    if tuple(words[:3]) == ("browser", "actions", "goal"):
+        return "events"
+    if tuple(words[:2]) in NESTED:
         return "-".join(words[:3])
     if verb in GROUPS:
         default = "list" if verb in LISTED else "show"

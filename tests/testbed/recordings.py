@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from testbed.documents import check_document
 from testbed.processes import end, workers_of
 from uncaged_browser.session.address import DEFAULT_SESSION, profile_path
 from uncaged_browser.session.client import SessionClient
@@ -63,6 +64,7 @@ class Commands:
         with self.start(*words) as process:
             out, err = process.communicate(timeout=120)
         assert "Traceback" not in out + err
+        check_document(words, out)
         return CommandOutcome(code=process.returncode, out=out, err=err)
 
     def record(

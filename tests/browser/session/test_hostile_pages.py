@@ -4,24 +4,17 @@ can be opened.
 
 from __future__ import annotations
 
-import asyncio
-import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import async_playwright
+from testbed.browser_harness import BrowserHarness
 from testbed.webserver import Reply, Seen, WebServer, redirect, serving, text
-from uncaged_browser.browsers.installed import find_browser
-from uncaged_browser.browsers.launch import LaunchOptions, launched
 from uncaged_browser.driving.tabs import MAX_TABS
 from uncaged_browser.operations import read_operation
 from uncaged_browser.problems import BrowserProblem
@@ -59,9 +52,8 @@ class Hostile:
     that left the server. refused: hosts that the proxy of the last context refused.
     """
 
-    runner: asyncio.Runner
+    harness: BrowserHarness
     contexts: SessionContexts
-    profile: Path
     site: WebServer
     other: WebServer
     sent: int = 0
@@ -74,7 +66,7 @@ class Hostile:
         """Open a context as a session does; the block gets what performs an operation in it."""
         name = f"page-{next(self.numbers)}"
         spec = ContextSpec(name=name, hosts=(self.site.host,), private=True)
-        self.runner.run(self.contexts.open(spec))
+        self.harness.run(self.contexts.open(spec))
         context = self.contexts.find(name)
         assert context is not None
         self.refused = context.refused
@@ -83,16 +75,16 @@ class Hostile:
             if "url" in body:
                 body["url"] = f"{self.site.url}{body['url']}"
             operation = read_operation({"do": do, "timeout_s": TIMEOUT_S, **body})
-            return self.runner.run(
+            return self.harness.run(
                 context.perform(operation, NO_BOUND_SECRETS, spec.scope, passes=False)
             )
 
         yield perform
-        self.runner.run(self.contexts.close(name))
+        self.harness.run(self.contexts.close(name))
 
 
 @pytest.fixture(scope="module")
-def hostile() -> Iterator[Hostile]:
+def hostile(harness: BrowserHarness) -> Iterator[Hostile]:
     """One browser for all pages."""
 
     def answer(request: Seen) -> Reply:
@@ -109,32 +101,14 @@ def hostile() -> Iterator[Hostile]:
         page = f"<!doctype html><title>{path}</title>{page.replace('OTHER', other.url)}"
         return text(page, "text/html")
 
-    directory = Path(tempfile.mkdtemp(prefix="uncaged-browser-"))
-    directory.chmod(0o711)
-    try:
-        with (
-            asyncio.Runner() as runner,
-            serving(answer) as site,
-            serving(lambda _: text("reached")) as other,
-        ):
-            manager = async_playwright()
-            playwright = runner.run(manager.__aenter__())
-            browser = launched(
-                playwright, LaunchOptions(program=find_browser(None, os.environ)), directory
-            )
-            running = runner.run(browser.__aenter__())
-            external = ExternalBrowser(playwright, Store.open(directory / "store"), 0)
-            contexts = SessionContexts(running.browser, running.kept, external)
-            found = Hostile(
-                runner=runner, contexts=contexts, profile=directory, site=site, other=other
-            )
-            yield found
-            runner.run(contexts.aclose())
-            runner.run(browser.__aexit__(None, None, None))
-            runner.run(manager.__aexit__(None, None, None))
-            assert [request.path for request in other.seen] == [], "another host was reached"
-    finally:
-        shutil.rmtree(directory)
+    store = Store.open(harness.directory / "store")
+    external = ExternalBrowser(harness.playwright, store, 0)
+    contexts = SessionContexts(harness.browser.browser, harness.browser.kept, external)
+    with serving(answer) as site, serving(lambda _: text("reached")) as other:
+        found = Hostile(harness=harness, contexts=contexts, site=site, other=other)
+        yield found
+        harness.run(contexts.aclose())
+        assert [request.path for request in other.seen] == [], "another host was reached"
 
 
 def huge(hostile: Hostile) -> Iterator[bytes]:
@@ -234,7 +208,7 @@ def test_a_huge_download_is_not_taken(hostile: Hostile) -> None:
         assert hostile.sent < HUGE_BYTES / 8
         large = [
             one
-            for one in hostile.profile.rglob("*")
+            for one in hostile.harness.directory.rglob("*")
             if one.is_file() and one.stat().st_size > 1 << 24
         ]
         assert large == []

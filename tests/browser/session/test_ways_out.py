@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, async_playwright
+from testbed.browser_harness import BrowserHarness
 from testbed.webserver import Reply, Seen, WebServer, serving, text
 from uncaged_browser.browsers.installed import find_browser
-from uncaged_browser.browsers.launch import LaunchOptions, launched
 from uncaged_browser.session.contexts import proxied
 from uncaged_browser.session.messages import ContextSpec
 
@@ -141,16 +138,7 @@ async def unguarded() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@asynccontextmanager
-async def guarded(directory: Path) -> AsyncIterator[Browser]:
-    """A browser as a session starts it."""
-    async with async_playwright() as playwright:
-        options = LaunchOptions(program=find_browser(None, os.environ))
-        async with launched(playwright, options, directory) as running:
-            yield running.browser
-
-
-def test_a_page_reaches_no_host_beside_the_proxy() -> None:
+def test_a_page_reaches_no_host_beside_the_proxy(harness: BrowserHarness) -> None:
     """Requests of pages and service workers, WebSockets, beacons, prefetches, WebRTC and QUIC reach
     another host from a browser without our options, and none of them from a session's.
     """
@@ -159,21 +147,13 @@ def test_a_page_reaches_no_host_beside_the_proxy() -> None:
         async with unguarded() as browser:
             await visit(browser, site, None)
 
-    async def open_guarded(site: WebServer, directory: Path) -> None:
-        address, proxy, _ = proxied(ContextSpec(name="thread", hosts=(site.host,), private=True))
-        with proxy:
-            async with guarded(directory) as browser:
-                await visit(browser, site, address)
-
     with two_hosts() as (site, other):
         asyncio.run(open_page(site))
     assert other.requests == REQUESTS, "the control reaches it"
     assert other.datagrams and other.connections, "the control reaches it"
-    directory = Path(tempfile.mkdtemp(prefix="uncaged-browser-"))
-    directory.chmod(0o711)
-    try:
-        with two_hosts() as (site, other):
-            asyncio.run(open_guarded(site, directory))
-    finally:
-        shutil.rmtree(directory)
+    with two_hosts() as (site, other):
+        spec = ContextSpec(name="thread", hosts=(site.host,), private=True)
+        address, proxy, _ = proxied(spec)
+        with proxy:
+            harness.run(visit(harness.browser.browser, site, address))
     assert (other.requests, other.datagrams, other.connections) == (set(), 0, 0)
