@@ -38,7 +38,8 @@ LEAVING = {
 PAGES = {
     "frame": "<iframe src=OTHER/></iframe><object data=OTHER/></object>",
     "windows": "<script>for (let i = 0; i < 100; i++) open('/calm')</script>",
-    "dialogs": "<script>for (let i = 0; i < 200; i++) { alert(i); confirm(i); prompt(i); }</script>",
+    "dialogs": "<script>for (let i = 0; i < 200; i++) { alert(i); confirm(i); prompt(i); }"
+    " document.title = `${confirm(1)} ${prompt(1)}`</script>",
     "asking": "<script>document.title = 'asked'; navigator.geolocation.getCurrentPosition(() => 0, problem =>"
     " document.title = 'no position'); Notification.requestPermission().then(answer => note = answer)</script>",
     "leaving": "<script>onbeforeunload = event => event.preventDefault()</script><button>Stay</button>",
@@ -135,6 +136,14 @@ def is_calm(perform: Callable[..., Any]) -> bool:
     return bool(found["title"] == "/calm")
 
 
+def _is_calm_again(perform: Callable[..., Any]) -> bool:
+    try:
+        return is_calm(perform)
+    except BrowserProblem as found:
+        assert found.kind == "blocked"
+        return False
+
+
 @pytest.mark.parametrize("way", LEAVING)
 def test_a_page_that_leads_elsewhere_is_emptied(hostile: Hostile, way: str) -> None:
     """However a page leads to another host, that host is not asked, and the step or the next one
@@ -154,7 +163,8 @@ def test_a_page_that_leads_elsewhere_is_emptied(hostile: Hostile, way: str) -> N
             assert found.kind == "blocked"
         else:
             pytest.fail("the page did not leave")
-        assert is_calm(perform)
+        while not _is_calm_again(perform):  # the window may leave a second time, or late
+            assert time.monotonic() < end_s
 
 
 def test_frames_of_another_host_are_not_loaded(hostile: Hostile) -> None:
@@ -185,7 +195,7 @@ def test_a_hundred_windows_are_few_tabs(hostile: Hostile) -> None:
 def test_dialogs_do_not_stop_a_page(hostile: Hostile) -> None:
     """Six hundred dialogs are answered with no; one that would keep the page is, too."""
     with hostile.context() as perform:
-        perform("navigate", url="/dialogs")
+        assert perform("navigate", url="/dialogs")["title"] == "false null"
         perform("navigate", url="/leaving")
         perform("click", target={"role": "button", "name": "Stay"})
         assert is_calm(perform)

@@ -16,8 +16,7 @@ from uncaged_engine.api import Engine
 READ = """
 import sys
 from uncaged_dispatcher.conversations.early import rouse_sentence
-assert (rouse_sentence(sys.argv[1]) is None) == (len(sys.argv) == 2)
-print(*sys.modules)
+print(type(rouse_sentence(sys.argv[1])).__name__, *sys.modules)
 """
 LATE = {
     *("hashlib", "dataclasses", "inspect", "decimal", "yaml", "importlib.metadata"),
@@ -26,18 +25,19 @@ LATE = {
 }
 
 
-def _modules(store: Store, *words: str) -> set[str]:
-    """Return the modules of a process that rouses the worker of a sentence. words: the sentence; a
-    second word says that there is one.
+def _roused(store: Store, sentence: str) -> tuple[str, set[str]]:
+    """Return what a process gets that rouses the worker of a sentence, by its type, and the
+    process's modules.
     """
     done = subprocess.run(
-        [sys.executable, "-c", READ, *words],
+        [sys.executable, "-c", READ, sentence],
         env={**os.environ, "UNCAGED_WORKFLOW_HOME": str(store.root)},
         capture_output=True,
         text=True,
         check=True,
     )
-    return set(done.stdout.split())
+    found, *modules = done.stdout.split()
+    return found, set(modules)
 
 
 @pytest.mark.slow
@@ -47,7 +47,10 @@ def test_a_worker_waits_for_few_modules(tmp_path: Path) -> None:
     """
     store = Store.open(tmp_path / "store")
     store.registry_path.write_text("workflows: {}\n")
-    first, second = (_modules(store, "no flow reads this sentence") for _ in range(2))
+    (found, first), (again, second) = (
+        _roused(store, "no flow reads this sentence") for _ in range(2)
+    )
+    assert (found, again) == ("NoneType", "NoneType")
     # the control: the first sentence fills the index
     assert "uncaged_dispatcher.index.compiling" in first
     assert "uncaged_dispatcher.readings.reading" in second
@@ -61,9 +64,24 @@ def test_the_words_of_one_flow_start_its_worker(engine: Engine) -> None:
     index = RuleIndex(engine)
     index.refresh()
     index.close()
-    loaded = _modules(engine.store, "say hello to Ann", "worker")
+    found, loaded = _roused(engine.store, "say hello to Ann")
+    assert found == "Launching"
     assert "uncaged_dispatcher.index.guess" in loaded
     assert (
         not {"uncaged_dispatcher.readings.reading", "uncaged_dispatcher.index.rule_index"} & loaded
     )
     assert not LATE & loaded
+
+
+@pytest.mark.slow
+def test_a_marked_flow_s_worker_waits_for_the_yes(engine: Engine) -> None:
+    """Where the words are those of two flows, the sentence is read; the worker of the one that
+    reads it best starts, unless a person marked it.
+    """
+    for name, pattern in (("wipe", "wipe the $(x)"), ("wash", "wipe the $(x) $(n:number) times")):
+        schema = parameters(x={}, n={"type": "integer"})
+        add_flow(engine, name, pattern, schema=schema)
+    assert _roused(engine.store, "wipe the table 3 times")[0] == "Launching"
+    for name in ("wipe", "wash"):
+        engine.registry.set_confirm(name, True)
+    assert _roused(engine.store, "wipe the floor 3 times")[0] == "NoneType"

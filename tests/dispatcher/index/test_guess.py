@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from testbed.sentences import add_flow, parameters
 from uncaged_dispatcher.grammar.sentences import fold, index_words
-from uncaged_dispatcher.index.guess import likely_flow
+from uncaged_dispatcher.index.guess import MOST_RULES, likely_flow
 from uncaged_dispatcher.index.rule_index import RuleIndex
+from uncaged_dispatcher.packs.registered import RegisteredPacks
 from uncaged_engine.api import Engine
 
 
@@ -61,3 +62,38 @@ def test_a_damaged_index_is_no_guess(engine: Engine) -> None:
     for path in (engine.store.root / "dispatcher").glob("rules.db*"):
         path.write_bytes(b"no database" * 100)
     assert guess(engine, "say hello to Ann") is None
+
+
+def test_the_rules_of_the_best_bound_name_it(engine: Engine) -> None:
+    """A rule with more words comes before one whose words the sentence has, too."""
+    add_flow(engine, "greet", "say hello to $(x)", schema=parameters("x", x={}))
+    add_flow(engine, "talk", "say $(x)", schema=parameters("x", x={}))
+    refresh(engine)
+    assert guess(engine, "say hello to Ann") == "greet"
+    assert guess(engine, "say nothing") == "talk"
+
+
+def test_a_rule_of_a_pack_names_none(engine: Engine) -> None:
+    """Its calls are in its value, which only a reading gives."""
+    add_flow(engine, "greet", "say hello to $(x)", schema=parameters("x", x={}))
+    refresh(engine)
+    assert guess(engine, "say hello to Ann") == "greet"
+    pack = b"""
+name: polite
+flows: [greet]
+rules: |
+  <Start> = say hello to $(x) -> { flow: "greet", params: { x } };
+"""
+    RegisteredPacks(engine.store).add(pack, "polite.yaml")
+    refresh(engine)
+    assert guess(engine, "say hello to Ann") is None
+
+
+def test_many_rules_are_not_looked_at(engine: Engine) -> None:
+    """A worker waits for a look at a few rules only."""
+    for count, flow in ((MOST_RULES, "few"), (MOST_RULES + 1, "many")):
+        patterns = (f"{flow} of (kind{number})? $(x)" for number in range(count))
+        add_flow(engine, flow, *patterns, schema=parameters(x={}))
+    refresh(engine)
+    assert guess(engine, "few of them") == "few"
+    assert guess(engine, "many of them") is None
