@@ -93,7 +93,9 @@ def record_lines(record: Document) -> Iterator[Sequence[Piece]]:
             yield number, Styled(f"cancelled by {clean_line(str(why))}", "yellow")
         case {"result": Mapping() as ended}:
             colour = "green" if ended.get("success") else "red"
-            word = Styled(clean_line(str(ended.get("status"))), colour)
+            status = clean_line(str(ended.get("status")))
+            failed = status == "completed" and not ended.get("success")
+            word = Styled("unsuccessful" if failed else status, colour)
             yield number, word, f": {clean_line(str(ended.get('message', '')))}"
             if ended.get("display"):
                 yield (str(ended["display"]),)

@@ -99,7 +99,7 @@ def promote_construction(id: str, as_json: bool) -> None:
         json_output.document({"flow": one.flow, "hash": added.hash, "pattern": one.pattern})
         return
     result(f"{one.flow}@{added.hash} has the pattern: {one.pattern}")
-    next_step(f"uncaged-workflow rollback {one.flow} returns to the version before")
+    next_step(f"uncaged-workflow rollback {one.flow}")
 
 
 @command.command("delete", short_help="Delete one construction.")

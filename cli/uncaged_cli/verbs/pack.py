@@ -54,7 +54,9 @@ def add(file: Path, as_json: bool) -> None:
     if as_json:
         json_output.document(_document(report))
         return
-    result(f"the pack {report.pack.name} is registered, with {len(report.flows)} flows")
+    count = len(report.flows)
+    flows = "1 flow" if count == 1 else f"{count} flows"
+    result(f"the pack {report.pack.name} is registered, with {flows}")
     for flow in report.missing:
         note(Styled("warning: ", "yellow"), f"the flow {flow!r} is not in the registry yet")
     for other in manager.shared_flows(report.pack.name):

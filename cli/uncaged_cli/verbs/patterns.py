@@ -61,7 +61,7 @@ def suggest(*, flow: str, write: bool, as_json: bool) -> None:
         print_suggestion(one)
     if added is not None:
         result(f"{flow}@{added.hash} has {len(usable)} more patterns")
-        next_step(f"{PROGRAM} rollback {flow} returns to the version before")
+        next_step(f"{PROGRAM} rollback {flow}")
     elif usable:
         next_step(f"{PROGRAM} patterns suggest {flow} --write")
     else:

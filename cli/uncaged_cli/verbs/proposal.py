@@ -86,7 +86,7 @@ def accept_proposal(id: str, accept: bool, as_json: bool) -> None:
         json_output.document(decided(proposal) | {"granted": list(version.widened)})
         return
     result(f"{proposal.flow}@{proposal.after} (was {proposal.before})")
-    next_step(f"uncaged-workflow rollback {proposal.flow} returns to the version before")
+    next_step(f"uncaged-workflow rollback {proposal.flow}")
 
 
 @command.command("reject", short_help="Decide against a proposal.")
