@@ -82,10 +82,13 @@ class BrowserScope:
             BrowserProblem: a tab may not be there.
         """
         if not self.allows(url):
-            where = ", ".join((*(self.hosts or ()), *self.patterns)) or "addresses of the web"
+            where = ", ".join((*(self.hosts or ()), *self.patterns))
+            shown = url[:SHOWN_CHARACTERS]
             raise BrowserProblem(
                 "blocked",
-                f"Navigation to {url[:SHOWN_CHARACTERS]} blocked: flow is scoped to {where}",
+                f"Navigation to {shown} blocked: flow is scoped to {where}"
+                if where
+                else f"{shown} is no page of the web; open an address",
             )
 
 

@@ -5,6 +5,7 @@ keeps its own sandbox.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -41,6 +42,7 @@ ARGUMENTS = (
 browser's version. The last one is for actions that pages register.
 """
 START_TIMEOUT_S = 30.0
+NO_DISPLAY = re.compile(r"missing x server|cannot open display|\$DISPLAY", re.IGNORECASE)
 NO_SANDBOX = (
     "chromium's own sandbox is not possible here: {reason}; a person can allow a browser without it by"
     " `browser: {{sandbox: off}}` in config.yaml"
@@ -169,6 +171,8 @@ def _give(directory: Path, user: ScratchUser) -> None:
 
 
 def _reason(message: str, options: LaunchOptions) -> str:
+    if not options.headless and NO_DISPLAY.search(message):
+        return f"{options.program} has no display for a window; start it without --shown"
     text = message.partition("\nCall log:")[0].strip()
     if "sandbox" in message.casefold() and options.sandbox:
         line = next((one for one in message.splitlines() if "sandbox" in one.casefold()), text)
