@@ -65,7 +65,7 @@ def run_verb(words: Sequence[str], host: LineHost) -> int:
 
 
 def spelled_out(line: str) -> list[str]:
-    """Return the command line that a line with a verb stands for.
+    """Return the words of the command that a line with a verb runs.
 
     Raises: as `run_verb`.
     """
@@ -127,8 +127,8 @@ def _command(host: LineHost, words: Sequence[str]) -> int:
 
 
 def command_words(words: Sequence[str]) -> list[str]:
-    """Return the command line that a verb of a line stands for; that of a pack's name shows what
-    the pack offers.
+    """Return the words of the command that a line's verb runs; the name of a pack shows what the
+    pack offers.
 
     Raises:
         UsageError: there is no such verb.

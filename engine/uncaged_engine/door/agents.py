@@ -205,8 +205,7 @@ class AgentKind:
 
     @classmethod
     def parse(cls, word: str) -> Mapping[str, object] | None:
-        """Return the settings that *word* stands for in ``--agent KIND:word``; None if the kind has
-        no such form.
+        """Return the settings of ``--agent KIND:word``; None if the kind has no such form.
 
         Raises:
             UsageError: it has, and the word is wrong.
