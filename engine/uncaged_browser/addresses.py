@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from uncaged_bundles.errors import UsageError
 
-__all__ = ["address_of", "is_name"]
+__all__ = ["address_of", "is_name", "parts_of"]
 
 NAME = re.compile(r"(?:[\w-]{1,63}\.)+[a-z]{2,63}|localhost|(?:[\w-]+\.)+localhost", re.IGNORECASE)
 MAX_CHARACTERS = 2_000
@@ -40,15 +40,20 @@ def is_name(text: str) -> bool:
     return text.isprintable() and ":" not in text and "/" not in text and bool(text.strip())
 
 
-def _host(address: str) -> str | None:
+def parts_of(url: str) -> SplitResult | None:
+    """Return the parts of an address; None if its host or its port is malformed."""
     try:
-        parts = urlsplit(address)
-        host, _ = parts.hostname, parts.port
+        parts = urlsplit(url)
+        _ = parts.port  # it is read when it is asked for
     except ValueError:
         return None
-    if host is None or not (NAME.fullmatch(host) or _is_ip(host)):
-        return None
-    return host
+    return parts
+
+
+def _host(address: str) -> str | None:
+    parts = parts_of(address)
+    host = None if parts is None else parts.hostname
+    return host if host is not None and (NAME.fullmatch(host) or _is_ip(host)) else None
 
 
 def _is_ip(host: str) -> bool:

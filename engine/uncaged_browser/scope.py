@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import translate
-from urllib.parse import urlsplit
 
 from uncaged_bundles import shapes
 from uncaged_bundles.records import dataclass
 
+from .addresses import parts_of
 from .problems import BrowserProblem
 
 __all__ = ["EVERYWHERE", "BrowserScope"]
@@ -64,14 +64,11 @@ class BrowserScope:
         """Whether a tab may be at an address."""
         if url in HARMLESS:
             return True
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:
+        parts = parts_of(url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             return False
-        if parts.scheme not in ("http", "https") or not host:
-            return False
-        if self.hosts is not None and not any(_covers(one, host, port) for one in self.hosts):
+        place = (parts.hostname, parts.port)
+        if self.hosts is not None and not any(_covers(one, *place) for one in self.hosts):
             return False
         return not self.patterns or any(re.match(translate(one), url) for one in self.patterns)
 

@@ -340,6 +340,8 @@ def test_an_element_that_cannot_be_clicked_is_reported(
         ("javascript:alert(1)", "blocked"),
         ("file:///etc/passwd", "blocked"),
         ("chrome://version", "blocked"),
+        ("http://[x", "blocked"),
+        ("http://example.org:x/", "blocked"),
     ],
 )
 def test_an_address_that_cannot_be_loaded_is_reported(

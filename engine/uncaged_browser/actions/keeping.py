@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
 from uncaged_bundles.errors import UsageError
 
+from ..addresses import parts_of
 from ..operations import Navigate, read_operation
 from ..recording.recipe import ORIGIN, StepWriter, is_private
 from ..recording.recording import Recording
@@ -33,8 +33,8 @@ def recipe_of_action(plan: ActionPlan, name: str, hosts: Sequence[str]) -> dict[
     Raises:
         UsageError: the page has no address that a flow can load.
     """
-    parts = urlsplit(plan.url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    parts = parts_of(plan.url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.netloc:
         raise UsageError(f"{plan.url[:200]!r} is no address that a flow can load")
     origin = f"{parts.scheme}://{parts.netloc}"
     writer = StepWriter({}, origin)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from uncaged_bundles import fields, shapes
 from uncaged_bundles.records import dataclass, replace
 
+from ..addresses import parts_of
 from ..goal.forms import FormField, PageForm, read_forms
 from ..healing.lexicon import plain
 
@@ -209,9 +209,8 @@ def _parameter_name(text: str) -> str:
 
 def _foreign(target: str, url: str) -> str:
     """Return the host of an address if it is not the page's."""
-    try:
-        there, here = urlsplit(target), urlsplit(url)
-    except ValueError:
+    there, here = parts_of(target), parts_of(url)
+    if there is None or here is None:
         return "unknown"
     if there.scheme == "about":  # a document without an address of its own
         return ""
@@ -221,8 +220,8 @@ def _foreign(target: str, url: str) -> str:
 
 
 def _last_part(address: str) -> str:
-    parts = [part for part in urlsplit(address).path.split("/") if part]
-    return parts[-1] if parts else ""
+    parts = parts_of(address)
+    return "" if parts is None else parts.path.rstrip("/").rpartition("/")[2]
 
 
 def _text(value: object) -> str:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from uncaged_bundles import fields, shapes
 from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.values import convert, is_a
 
+from ..addresses import parts_of
 from ..goal.forms import FormButton, FormField, PageForm, read_forms
 from ..goal.matching import entry_for, expect_complete, sending_button
 from ..goal.pairs import BeyondForms, normal
@@ -57,7 +57,7 @@ class ActionPlan:
     @property
     def host(self) -> str:
         """Return the host of the page, with its port."""
-        return urlsplit(self.url).netloc
+        return _netloc(self.url)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -190,7 +190,7 @@ def _form_plan(
         expect_complete(form, [by_name[name] for name in chosen])
     last = None if button is None else {"do": "click", "target": _target(button), **_frame(answer)}
     target = form.action if button is None else button.action
-    where = urlsplit(target).netloc or _url(answer)
+    where = _netloc(target) or _url(answer)
     question = "" if button is None else f"press {button.label!r} of {action.name} on {where}"
     return ActionPlan(
         action=action,
@@ -283,6 +283,11 @@ def _frame(answer: Mapping[str, Any]) -> dict[str, object]:
 
 def _url(answer: Mapping[str, Any]) -> str:
     return str(answer.get("url"))
+
+
+def _netloc(url: str) -> str:
+    parts = parts_of(url)
+    return "" if parts is None else parts.netloc
 
 
 def _shown(planned: Sequence[PlannedValue]) -> str:

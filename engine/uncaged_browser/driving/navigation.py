@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from ..addresses import parts_of
 from ..operations import Back, Follow, Forward, Navigate, Open, Reload
 from ..problems import BrowserProblem
 
@@ -30,7 +30,10 @@ def checked_url(url: str) -> str:
     """
     if url == "about:blank":
         return url
-    scheme = urlsplit(url).scheme
+    parts = parts_of(url)
+    if parts is None:
+        raise BrowserProblem("blocked", f"{url[:200]!r} is a malformed address")
+    scheme = parts.scheme
     if scheme not in SCHEMES:
         raise BrowserProblem(
             "blocked",

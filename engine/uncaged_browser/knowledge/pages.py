@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from uncaged_bundles.records import dataclass
 
+from ..addresses import parts_of
 from ..problems import BrowserProblem
 
 __all__ = [
@@ -70,13 +71,11 @@ class KnownPage:
 
 def host_of(url: str) -> str:
     """Return the host of an address, with the port if it has one; empty without a host."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
+    parts = parts_of(url)
+    if parts is None or not parts.hostname:
         return ""
-    name = f"[{host}]" if ":" in host else host
-    return f"{name}:{port}" if name and port else name
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{name}:{parts.port}" if parts.port else name
 
 
 def covers(entry: str, url: str) -> bool:
@@ -91,23 +90,20 @@ def covers(entry: str, url: str) -> bool:
 
 def bare_address(url: str) -> str:
     """Return an address of the web without user, password and fragment; empty if it is none."""
-    try:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            return ""
-        place = parts.netloc.rpartition("@")[2]
-    except ValueError:
+    parts = parts_of(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         return ""
-    bare = urlunsplit((parts.scheme, place.casefold(), parts.path or "/", parts.query, ""))
+    place = parts.netloc.rpartition("@")[2].casefold()
+    bare = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
     return bare if len(bare) <= MAX_ADDRESS_CHARACTERS else ""
 
 
 def is_private(url: str) -> bool:
     """Whether an address is one of this machine or its network, as far as its name says."""
-    try:
-        host = urlsplit(url).hostname or ""
-    except ValueError:
+    parts = parts_of(url)
+    if parts is None:
         return True
+    host = parts.hostname or ""
     try:
         return not ipaddress.ip_address(host).is_global
     except ValueError:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from html.parser import HTMLParser
 from typing import Any, assert_never, get_args
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_engine.services.settings import BrowserSettings, Resolver
 
+from ..addresses import parts_of
 from ..knowledge.index import KnowledgeIndex
 from ..knowledge.passages import telling_words
 from ..problems import BrowserProblem
@@ -140,16 +141,25 @@ def first_result(html: str, url: str, name: str) -> str | None:
     reader = ResultReader()
     reader.feed(html)
     wanted = set(telling_words(name))
-    own = urlsplit(url).hostname
+    page = parts_of(url)
+    own = None if page is None else page.hostname
     for href, text in reader.found[:MAX_RESULTS]:
-        address = urljoin(url, href)
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https"):
+        address = _joined(url, href)
+        parts = parts_of(address)
+        if parts is None or parts.scheme not in ("http", "https"):
             continue
         host = "" if parts.hostname in (None, own) else str(parts.hostname)
         if wanted & {*telling_words(text), *telling_words(host)}:
             return address
     return None
+
+
+def _joined(url: str, href: str) -> str:
+    """Return the address of a link; empty if it is malformed."""
+    try:
+        return urljoin(url, href)
+    except ValueError:
+        return ""
 
 
 class ResultReader(HTMLParser):

@@ -110,6 +110,13 @@ def test_a_kind_is_a_prefix_that_no_label_can_take() -> None:
     ]
 
 
+def test_a_link_without_words_has_the_last_part_of_its_address() -> None:
+    """A malformed address gives it no name."""
+    addresses = [f"{URL}shop/lamps/", "https://[broken/lamps"]
+    found = offered(links=[{"address": one} for one in addresses])
+    assert {one.action.name for one in found} == {"link:lamps", "link:unnamed"}
+
+
 @pytest.mark.parametrize(
     ("action", "host"),
     [

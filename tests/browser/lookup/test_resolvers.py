@@ -120,11 +120,12 @@ def test_a_provider_outside_the_scope_is_passed_over(index: KnowledgeIndex) -> N
 
 
 def test_the_first_result_is_a_link_of_a_heading_that_shares_a_word() -> None:
-    """Logos, other links and script addresses are no results; a relative address is resolved, and a
-    heading may be inside of its link.
+    """Logos, other links, scripts and malformed addresses are no results; a relative address is
+    resolved, and a heading may be inside of its link.
     """
     html = """<h1><a href=/>House search</a></h1><a href=/otters>Otters everywhere</a>
-      <h2><a href="javascript:otters()">Otters</a></h2><h2><a href=//volcano.example.org/>Lava</a></h2>
+      <h2><a href="javascript:otters()">Otters</a></h2><h2><a href=http://[otters>Otters</a></h2>
+      <h2><a href=//otters.test:x/>Otters</a></h2><h2><a href=//volcano.example.org/>Lava</a></h2>
       <a href="/go?to=1"><div><h3>About <b>otters</b></h3></div></a>
       <h2><a href=https://otters.example.org/>Second</a></h2>"""
     assert first_result(html, RESULTS, "the otters") == "https://find.example.org/go?to=1"
