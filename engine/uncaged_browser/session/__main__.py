@@ -10,43 +10,48 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from uncaged_bundles.errors import UncagedError, os_problem
 from uncaged_bundles.storage.store import Store
 
-from .address import lock_path
-from .starting import NOT_READY
+from .address import lock_path, report_path
+from .starting import NOT_READY, TAKEN
 
 if TYPE_CHECKING:
     from .running import BrowserProcess
 
-EXIT_TAKEN = 75
-
 
 def main(arguments: list[str]) -> int:
-    """Run the session. Returns: 0 when done, 1 if it cannot start (the starter gets the reason), 75
-    if it is there already.
+    """Run the session. Returns: 0 when done, or if it is there already; 1 if it cannot start (the
+    starter gets the reason).
     """
     store, name = Store.open(Path(arguments[0])), arguments[1]
-    shown, ready = arguments[2] == "shown", int(arguments[3])
+    # the pipe itself ends with the process: a starter that reads its end finds a whole report
+    ready = os.fdopen(int(arguments[3]), "wb", buffering=0, closefd=False)
+    shown = arguments[2] == "shown"
     lock = os.open(lock_path(store, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return EXIT_TAKEN
+        with suppress(OSError):  # the starter may have been killed
+            ready.write(TAKEN)
+        return 0
+    with suppress(FileNotFoundError):  # the report of the session before
+        os.truncate(report_path(store, name), 0)
     try:
         asyncio.run(run(store, name, shown=shown, ready=ready))
     except (UncagedError, OSError) as exc:
         reason = os_problem(exc) if isinstance(exc, OSError) else str(exc)
         sys.stderr.write(f"{reason}\n")
-        with suppress(OSError):  # it was ready, and the starter has gone
-            os.write(ready, NOT_READY + reason.encode())
+        if not ready.closed:  # the starter still waits
+            with suppress(OSError):
+                ready.write(NOT_READY + reason.encode())
         return 1
     return 0
 
 
-async def run(store: Store, name: str, *, shown: bool, ready: int) -> None:
+async def run(store: Store, name: str, *, shown: bool, ready: BinaryIO) -> None:
     """Run the session. Playwright's driver, a process of its own, starts while the rest of this
     program is imported.
     """

@@ -7,9 +7,10 @@ import os
 import signal
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from playwright.async_api import Playwright
-from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.children import Engine
@@ -36,9 +37,9 @@ class BrowserProcess:
         self._settings = self._engine.config.browser
         self._program = find_browser(self._settings.program, os.environ)
 
-    async def run(self, playwright: Playwright, ready: int) -> None:
-        """Start the browser, listen, and serve until the session ends. ready: the descriptor that
-        the starter waits for.
+    async def run(self, playwright: Playwright, ready: BinaryIO) -> None:
+        """Start the browser, listen, and serve until the session ends. ready: the pipe that the
+        starter waits for, which is closed then.
         """
         address, proxy, _ = proxied(ContextSpec(name=KEPT, hosts=("*",), private=True))
         browser = LaunchOptions(
@@ -65,7 +66,9 @@ class BrowserProcess:
 
 
 def status_of(engine: Engine, thread: str) -> str | None:
-    """Return the status of a thread; None if it was removed, or if there is none of that name."""
+    """Return the status of a thread; None if it was removed, or if there is none of that name. The
+    status of one that cannot be read now is ``unknown``.
+    """
     try:
         journal = engine.store.journal_of(parse_thread_id(thread))
         if journal is None:
@@ -73,17 +76,19 @@ def status_of(engine: Engine, thread: str) -> str | None:
         return "running" if is_live(journal) else engine.thread(thread).summary.status
     except (NotFoundError, UsageError):
         return None
+    except (UncagedError, OSError):
+        return "unknown"
 
 
-async def serve(path: Path, server: SessionServer, ready: int) -> None:
+async def serve(path: Path, server: SessionServer, ready: BinaryIO) -> None:
     """Listen at the session's socket, report that to the starter, and serve."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)
     listener = listen(path)
     try:
-        os.write(ready, READY)
-        os.close(ready)
+        with ready:
+            ready.write(READY)
         await server.serve(listener)
     finally:
         path.unlink(missing_ok=True)

@@ -12,11 +12,11 @@ from uncaged_bundles.storage.store import Store
 
 from .address import report_path
 
-__all__ = ["NOT_READY", "READY", "start_session"]
+__all__ = ["NOT_READY", "READY", "TAKEN", "start_session"]
 
-READY, NOT_READY = b"1", b"0"
-"""First byte that a session writes to its starter's pipe: it listens, or it cannot (the reason
-follows).
+READY, NOT_READY, TAKEN = b"1", b"0", b"2"
+"""First byte that a session writes to its starter's pipe: it listens, it cannot (the reason
+follows), or another process is the session.
 """
 START_TIMEOUT_S = 60.0
 DETACH = '"$@" </dev/null &'
@@ -28,13 +28,17 @@ def start_session(store: Store, name: str, *, shown: bool = False) -> bool:
     """Start a session and wait until it listens; False if another process became it.
 
     Raises:
-        EnvironmentLacks: its browser cannot be started here.
+        EnvironmentLacks: its browser cannot be started here. EngineBug: it ended before it
+            listened, or takes too long; the message names its report.
     """
     ready, theirs = os.pipe()
     report = -1
     try:
         report = os.open(
-            report_path(store, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
+            # a session that runs writes to it; the one that gets the lock empties it
+            report_path(store, name),
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
+            0o600,
         )
         command = [sys.executable, "-m", "uncaged_browser.session", str(store.root), name]
         shell = subprocess.Popen(
@@ -64,8 +68,9 @@ def start_session(store: Store, name: str, *, shown: bool = False) -> bool:
     with os.fdopen(ready, "rb", buffering=0) as pipe:
         readable, _, _ = select.select([pipe], [], [], START_TIMEOUT_S)
         answer = pipe.read(select.PIPE_BUF) if readable else None
-    if answer is None:
-        raise EngineBug(f"browser session {name} did not start; see {report_path(store, name)}")
+    if not answer:
+        what = "did not start in time" if answer is None else "ended before it listened"
+        raise EngineBug(f"browser session {name} {what}; see {report_path(store, name)}")
     if answer.startswith(NOT_READY):
         why = answer.removeprefix(NOT_READY).decode("utf-8", "replace")
         raise EnvironmentLacks(why, remedy=REMEDY, begun=False)
