@@ -15,10 +15,11 @@ from uncaged_engine.services.settings import BrowserSettings
 
 from ..control import BrowserControl
 from ..knowledge.index import KnowledgeIndex, PageSource, knowledge_path
-from ..knowledge.pages import KnownPage, bare_address, covers, reading_page
+from ..knowledge.pages import KnownPage, bare_address, reading_page
 from ..lookup.providers import shows_results
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
+from ..scope import BrowserScope
 
 __all__ = ["PageNotes"]
 
@@ -49,17 +50,20 @@ class PageNotes:
         settings = self._current()
         if not url or settings is None or shows_results(url, settings):
             return ""
-        if not any(covers(host, url) for host in settings.knowledge):
+        if not _is_on(settings, url):
             if "history" in settings.resolvers:
                 visited = KnownPage(
                     url=url, title=str(answer.get("title", "")), time_ms=self._clock_ms()
                 )
                 await self._add(visited, "visit")
             return ""
+        tab = answer.get("tab", operation.tab)
         try:
-            page = await self._page(control)
+            page = await self._page(control, None if tab is None else str(tab))
         except BrowserProblem as exc:
             return str(exc)
+        if not _is_on(settings, page.url):  # the tab shows another page by now
+            return ""
         if page.has_secrets:
             return page.private
         return await self._add(page, "page")
@@ -79,8 +83,8 @@ class PageNotes:
                 return None
         return self._read[1]
 
-    async def _page(self, control: BrowserControl) -> KnownPage:
-        reading = reading_page(self._clock_ms())
+    async def _page(self, control: BrowserControl, tab: str | None) -> KnownPage:
+        reading = reading_page(self._clock_ms(), tab)
         answer: Any = None
         while True:
             try:
@@ -97,3 +101,8 @@ class PageNotes:
         except UncagedError as exc:  # the page was opened all the same
             return str(exc)
         return ""
+
+
+def _is_on(settings: BrowserSettings, url: str) -> bool:
+    """Whether a person switched on the indexing of the host of an address."""
+    return BrowserScope.of(settings.knowledge).allows(url)
