@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from uncaged_bundles.errors import UncagedError
 from uncaged_models.questions import ModelData, ModelQuestion
 
 from ..knowledge.pages import host_of
@@ -135,7 +137,8 @@ class PageQuestioner:
             why = f"the page has no element {question.text!r}: {value['explanation']}"
             raise BrowserProblem("not-found", why)
         found = self._perform({"do": "elements", **at, "target": [target], "find_s": FIND_S})
-        self._selectors.keep(host, question.text, found["names"], found["frames"])
+        with suppress(UncagedError, OSError):  # the next question asks the model again
+            self._selectors.keep(host, question.text, found["names"], found["frames"])
         return {
             "url": found["url"],
             "target": found["names"],
