@@ -77,7 +77,7 @@ MAX_REASON = 300
 
 
 class DrivenContext:
-    """A browser context as a `BrowserControl`. blocked: refused addresses, the newest last."""
+    """A browser context as a `BrowserControl`."""
 
     def __init__(
         self,
@@ -90,7 +90,6 @@ class DrivenContext:
         self.tabs = ContextTabs(context, identify)
         self.references = ViewReferences()
         self.scope = scope
-        self.blocked: list[str] = []
         self._secret_fields: list[tuple[Page, Locator]] = []
         self._secret_values: dict[str, str] = {}
         self._secrets = NO_BOUND_SECRETS
@@ -316,7 +315,6 @@ class DrivenContext:
             return
         url = outside[0].url
         for page in outside:
-            self.blocked.append(page.url)
             await self.expel(page)
         self.scope.check(url)
 
@@ -328,11 +326,9 @@ class DrivenContext:
         if len(self.tabs.pages) > MAX_TABS:
             with suppress(Error):
                 if await page.opener() is not None:  # a person may open as many as they like
-                    self.blocked.append(page.url)
                     await page.close()
 
     async def _refuse(self, download: Download) -> None:
-        self.blocked.append(download.url)
         await download.cancel()
 
     async def _dismiss(self, dialog: Dialog) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.services.listening import listen
 from uncaged_engine.services.network import HostRules
 from uncaged_engine.services.proxy import Proxy
@@ -27,12 +29,34 @@ from .messages import KEPT, ContextSpec
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext
 
-__all__ = ["ContextServer", "SessionContexts", "proxied"]
+__all__ = ["ContextServer", "Refusals", "SessionContexts", "proxied"]
 
 MAX_CONTEXTS = 100
+MAX_REFUSALS = 1_000
 KEPT_S = 600.0
 """The context of a thread that stopped before its end is kept this long."""
 ENDED = (None, "completed", "failed", "killed", "corrupt")
+
+
+class Refusals:
+    """Hosts that a proxy refused, each with the reason; of many, the newest. count: of all."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._newest: deque[tuple[str, str]] = deque(maxlen=MAX_REFUSALS)
+        self._lock = threading.Lock()  # each connection of the proxy has a thread
+
+    def append(self, refusal: tuple[str, str]) -> None:
+        """Note a host and the reason."""
+        with self._lock:
+            self._newest.append(refusal)
+            self.count += 1
+
+    def since(self, count: int) -> list[tuple[str, str]]:
+        """Return those that came after the first so many."""
+        with self._lock:
+            new = min(self.count - count, len(self._newest))
+            return list(self._newest)[len(self._newest) - new :]
 
 
 class ContextServer:
@@ -44,7 +68,7 @@ class ContextServer:
         self,
         control: BrowserControl,
         proxy: ExitStack,
-        refused: list[tuple[str, str]],
+        refused: Refusals,
         guard: RequestGuard | None = None,
         recorder: Recorder | None = None,
     ) -> None:
@@ -92,21 +116,27 @@ class ContextServer:
             await asyncio.to_thread(self._proxy.close)
 
 
+def _ending() -> EnvironmentLacks:
+    return EnvironmentLacks(
+        "the browser session is ending", remedy="wait until it has ended", begun=False
+    )
+
+
 def _forget(performed: asyncio.Future[object]) -> None:
     """Take the result of an operation that is not waited for, so that none is reported as lost."""
     if not performed.cancelled():
         performed.exception()
 
 
-def proxied(spec: ContextSpec) -> tuple[str, ExitStack, list[tuple[str, str]]]:
+def proxied(spec: ContextSpec) -> tuple[str, ExitStack, Refusals]:
     """Start the proxy of a context: its address, what ends it, and the hosts that it refused."""
-    refused: list[tuple[str, str]] = []
-    stack = ExitStack()
-    proxy = stack.enter_context(Proxy(HostRules.of("browser", spec.limits), refused))
-    listener = listen(0)
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    proxy.serve(listener)
-    return address, stack, refused
+    refused = Refusals()
+    with ExitStack() as stack:
+        proxy = stack.enter_context(Proxy(HostRules.of("browser", spec.limits), refused))
+        listener = listen(0)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        proxy.serve(listener)
+        return address, stack.pop_all(), refused
 
 
 class SessionContexts:
@@ -128,7 +158,7 @@ class SessionContexts:
         self.is_recording_ended = False
         self._browser = browser
         self._shown = shown
-        self._kept = ContextServer(DrivenContext(kept), ExitStack(), [])
+        self._kept = ContextServer(DrivenContext(kept), ExitStack(), Refusals())
         self._others: dict[str, ContextServer] = {}
         self._lock = asyncio.Lock()
         self._is_ending = False
@@ -150,7 +180,7 @@ class SessionContexts:
         if name != KEPT:
             return self._others.get(name)
         external = None if self._shown else self.external.control
-        return self._kept if external is None else ContextServer(external, ExitStack(), [])
+        return self._kept if external is None else ContextServer(external, ExitStack(), Refusals())
 
     def current_url(self) -> str | None:
         """Return the address of the kept context's current tab; None without one."""
@@ -165,40 +195,53 @@ class SessionContexts:
         """Open a context unless it is open; return whether it is new.
 
         Raises:
-            RefusedError: too many are open, or the session ends.
+            EnvironmentLacks: too many are open, or the session ends.
         """
         async with self._lock:
             if self._is_ending:
-                raise RefusedError("the browser session is ending; try again")
+                raise _ending()
             if self.find(spec.name) is not None:
                 return False
             if len(self._others) >= MAX_CONTEXTS:
-                raise RefusedError(
-                    f"{MAX_CONTEXTS} threads use this browser session; wait for some to end"
+                raise EnvironmentLacks(
+                    f"{MAX_CONTEXTS} threads use this browser session",
+                    remedy="wait until one of them has ended",
+                    begun=False,
                 )
             address, proxy, refused = proxied(spec)
             try:
-                context = await self._browser.new_context(
-                    accept_downloads=False,
-                    storage_state=None if spec.state is None else dict(spec.state),  # type: ignore[arg-type]
-                    proxy={"server": address, "bypass": "<-loopback>"},
-                    service_workers="block" if spec.proof else "allow",
-                )
-                guard = RequestGuard() if spec.proof else None
-                if guard is not None:
-                    await guard.watch(context)
-                control = DrivenContext(context, spec.scope)
-                recorder = Recorder(control, spec.name) if spec.recorded else None
-                if recorder is not None:
-                    await recorder.start()
+                control, guard, recorder = await self._made(spec, address)
             except BaseException:
                 proxy.close()
                 raise
             self._others[spec.name] = ContextServer(control, proxy, refused, guard, recorder)
             if self._is_ending:  # since the context was asked for
                 await self.close(spec.name)
-                raise RefusedError("the browser session is ending; try again")
+                raise _ending()
             return True
+
+    async def _made(
+        self, spec: ContextSpec, address: str
+    ) -> tuple[DrivenContext, RequestGuard | None, Recorder | None]:
+        """Make a context with its guard and its recorder, if it has any. address: of its proxy."""
+        context = await self._browser.new_context(
+            accept_downloads=False,
+            storage_state=None if spec.state is None else dict(spec.state),  # type: ignore[arg-type]
+            proxy={"server": address, "bypass": "<-loopback>"},
+            service_workers="block" if spec.proof else "allow",
+        )
+        control = DrivenContext(context, spec.scope)
+        try:
+            guard = RequestGuard() if spec.proof else None
+            if guard is not None:
+                await guard.watch(context)
+            recorder = Recorder(control, spec.name) if spec.recorded else None
+            if recorder is not None:
+                await recorder.start()
+        except BaseException:
+            await control.aclose()
+            raise
+        return control, guard, recorder
 
     async def close(self, name: str) -> bool:
         """Close the context of a thread; return whether there was one."""
@@ -215,11 +258,11 @@ class SessionContexts:
             status_of: returns the status of a thread by its id; None if it was removed.
         """
         for name in self.names:
-            if self._others[name].guard is not None:  # it ends with its client
+            context = self._others.get(name)  # another may be closed while this waits
+            if context is None or context.guard is not None:  # a proof's ends with its client
                 continue
             status = await asyncio.to_thread(status_of, name)
-            context = self._others.get(name)
-            if context is None or status == "running":
+            if self._others.get(name) is not context or status == "running":
                 continue
             if status in ENDED or time.monotonic() - context.used_s > KEPT_S:
                 await self.close(name)

@@ -28,6 +28,8 @@ __all__ = ["IDLE_S", "SessionServer"]
 IDLE_S = 600.0
 """A session leaves this long after its last user."""
 POLL_S = 1.0
+MAX_REFUSED = 20
+"""Refused hosts that an answer lists."""
 OWN_HOSTS = frozenset({"content-autofill.googleapis.com"})
 """Hosts that the browser asks for by itself; that they are refused is nothing about a page."""
 
@@ -172,7 +174,7 @@ class SessionServer:
         context = self._contexts.find(name)
         if context is None:
             raise MissingContext(name)
-        seen = len(context.refused)
+        seen = context.refused.count
         operation = read_operation(message.get("operation"))
         value = await context.perform(
             operation,
@@ -180,15 +182,22 @@ class SessionServer:
             BrowserScope.read(message.get("scope")),
             passes=message.get("passes") is True,
         )
-        refused = [one for one in context.refused[seen:] if one[0] not in OWN_HOSTS]
+        refused = [one for one in context.refused.since(seen) if one[0] not in OWN_HOSTS]
         if refused and isinstance(value, dict):
             _check_page(value, refused)
-            value = {**value, "refused": sorted({f"{host}: {why}" for host, why in refused})}
+            value = {**value, **refused_fields(refused)}
         if name == KEPT:
             why = await self._notes.note(context.control, operation, value)
             if why and isinstance(value, dict):
                 value = {**value, "notIndexed": why}
         return value
+
+
+def refused_fields(refused: Sequence[tuple[str, str]]) -> dict[str, object]:
+    """Return the hosts that the proxy refused, with the reasons, as fields of an answer."""
+    listed = sorted({f"{host}: {why}" for host, why in refused})
+    more = len(listed) - MAX_REFUSED
+    return {"refused": listed[:MAX_REFUSED], **({"moreRefused": more} if more > 0 else {})}
 
 
 def _check_page(value: Mapping[str, Any], refused: Sequence[tuple[str, str]]) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import h11
 
@@ -32,10 +32,17 @@ CHUNK_BYTES = 64 << 10
 UNREACHED = frozenset({"dns", "connect", "timeout"})
 
 
+class RefusalLog(Protocol):
+    """Takes the hosts that are refused, each with the reason; connections append at once."""
+
+    def append(self, refusal: tuple[str, str], /) -> None:
+        """Note a host and the reason."""
+
+
 class Proxy:
     """Proxy server with a thread for each connection; its ``with`` block ends all of them."""
 
-    def __init__(self, rules: HostRules, refused: list[tuple[str, str]]) -> None:
+    def __init__(self, rules: HostRules, refused: RefusalLog) -> None:
         self._rules = rules
         self._refused = refused
         self._wake, self._woken = socket.socketpair()
