@@ -21,7 +21,7 @@ follows), or another process is the session.
 START_TIMEOUT_S = 60.0
 DETACH = '"$@" </dev/null &'
 """Shell script that exits at once, so that init reaps the session."""
-REMEDY = "correct that and resume the thread"
+REMEDY = "correct that"
 
 
 def start_session(store: Store, name: str, *, shown: bool = False) -> bool:
