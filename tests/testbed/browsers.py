@@ -25,8 +25,8 @@ from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.relay.control import ExtensionControl
 from uncaged_browser.relay.listener import EXTENSION_ID, ExtensionListener
 from uncaged_browser.relay.pairing import Pairings
-from uncaged_browser.session.contexts import proxied
 from uncaged_browser.session.messages import KEPT, ContextSpec
+from uncaged_browser.session.proxies import proxied
 
 KINDS = ("playwright", "extension")
 PAIRING_PAGE = f"chrome-extension://{EXTENSION_ID}/pairing.html"

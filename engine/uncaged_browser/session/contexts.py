@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.services.listening import listen
-from uncaged_engine.services.network import HostRules
-from uncaged_engine.services.proxy import Proxy
 
 from ..control import BrowserControl
 from ..driving.context import DrivenContext
@@ -25,38 +20,17 @@ from ..secrets import BoundSecrets
 from .external import ExternalBrowser
 from .guard import RequestGuard
 from .messages import KEPT, ContextSpec
+from .proxies import Refusals, proxied
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext
 
-__all__ = ["ContextServer", "Refusals", "SessionContexts", "proxied"]
+__all__ = ["ContextServer", "SessionContexts"]
 
 MAX_CONTEXTS = 100
-MAX_REFUSALS = 1_000
 KEPT_S = 600.0
 """The context of a thread that stopped before its end is kept this long."""
 ENDED = (None, "completed", "failed", "killed", "corrupt")
-
-
-class Refusals:
-    """Hosts that a proxy refused, each with the reason; of many, the newest. count: of all."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._newest: deque[tuple[str, str]] = deque(maxlen=MAX_REFUSALS)
-        self._lock = threading.Lock()  # each connection of the proxy has a thread
-
-    def append(self, refusal: tuple[str, str]) -> None:
-        """Note a host and the reason."""
-        with self._lock:
-            self._newest.append(refusal)
-            self.count += 1
-
-    def since(self, count: int) -> list[tuple[str, str]]:
-        """Return those that came after the first so many."""
-        with self._lock:
-            new = min(self.count - count, len(self._newest))
-            return list(self._newest)[len(self._newest) - new :]
 
 
 class ContextServer:
@@ -126,17 +100,6 @@ def _forget(performed: asyncio.Future[object]) -> None:
     """Take the result of an operation that is not waited for, so that none is reported as lost."""
     if not performed.cancelled():
         performed.exception()
-
-
-def proxied(spec: ContextSpec) -> tuple[str, ExitStack, Refusals]:
-    """Start the proxy of a context: its address, what ends it, and the hosts that it refused."""
-    refused = Refusals()
-    with ExitStack() as stack:
-        proxy = stack.enter_context(Proxy(HostRules.of("browser", spec.limits), refused))
-        listener = listen(0)
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        proxy.serve(listener)
-        return address, stack.pop_all(), refused
 
 
 class SessionContexts:

@@ -1,9 +1,12 @@
-"""Settings of the person: config.yaml as checked values."""
+"""Settings of the person: config.yaml as checked values. What checks them is loaded when there are
+any.
+"""
 
 from __future__ import annotations
 
 from ..settings.config import (
     NOTHING,
+    TEXT_PLACE,
     BrowserPart,
     BrowserSettings,
     Config,
@@ -12,8 +15,8 @@ from ..settings.config import (
     Resolver,
     SearchSettings,
 )
-from ..settings.config_file import TEXT_PLACE, parse_config
 from ..settings.editing import change_setting
+from ..settings.loading import load
 
 __all__ = [
     "NOTHING",
@@ -26,5 +29,5 @@ __all__ = [
     "Resolver",
     "SearchSettings",
     "change_setting",
-    "parse_config",
+    "load",
 ]

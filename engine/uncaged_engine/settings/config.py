@@ -19,6 +19,9 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 KEYS = "keys"
 """The directory of a store that holds keys, one file each, for its owner only."""
 
+TEXT_PLACE = "{text}"
+"""The part of a search provider's address template that the words take."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:

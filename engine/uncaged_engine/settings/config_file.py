@@ -13,6 +13,7 @@ from uncaged_bundles.storage.document import load_yaml
 from uncaged_bundles.urls import UrlError, read_target
 
 from .config import (
+    TEXT_PLACE,
     AgentSettings,
     BrowserSettings,
     CollisionSettings,
@@ -40,8 +41,6 @@ from .sections import (
 
 CREDENTIAL_KEY = re.compile(r"(?i)(key|token|secret|password|passwd)$")
 CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
-TEXT_PLACE = "{text}"
-"""The part of an address template that the words take."""
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_SERVER_NAME_CHARACTERS = 30
 MAX_SERVERS = 50

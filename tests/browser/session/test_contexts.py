@@ -13,19 +13,14 @@ from testbed.browser_harness import BrowserHarness
 from uncaged_browser.operations import Operation
 from uncaged_browser.scope import EVERYWHERE, BrowserScope
 from uncaged_browser.secrets import NO_BOUND_SECRETS, BoundSecrets
-from uncaged_browser.session import contexts
-from uncaged_browser.session.contexts import (
-    MAX_REFUSALS,
-    ContextServer,
-    Refusals,
-    SessionContexts,
-    proxied,
-)
+from uncaged_browser.session import contexts, proxies
+from uncaged_browser.session.contexts import ContextServer, SessionContexts
 from uncaged_browser.session.external import ExternalBrowser
 from uncaged_browser.session.guard import RequestGuard
 from uncaged_browser.session.messages import ContextSpec
-from uncaged_browser.session.running import status_of
+from uncaged_browser.session.proxies import MAX_REFUSALS, Refusals, proxied
 from uncaged_browser.session.server import MAX_REFUSED, refused_fields
+from uncaged_browser.session.serving import status_of
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.ids import bundle_hash, parse_thread_id
 from uncaged_bundles.storage.store import Store
@@ -66,7 +61,7 @@ def test_a_proxy_without_a_listener_leaves_nothing_open(monkeypatch: pytest.Monk
     def refuse(port: int) -> socket.socket:
         raise OSError(port)
 
-    monkeypatch.setattr(contexts, "listen", refuse)
+    monkeypatch.setattr(proxies, "listen", refuse)
     before = psutil.Process().num_fds()
     with pytest.raises(OSError) as raised:
         proxied(ContextSpec(name="t"))

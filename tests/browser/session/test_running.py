@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import async_playwright
-from uncaged_browser.session import running
+from uncaged_browser.session import running, serving
 from uncaged_browser.session.address import profile_path
 from uncaged_browser.session.messages import ContextSpec
 from uncaged_browser.session.server import SessionServer
@@ -52,7 +52,7 @@ def test_a_session_that_fails_leaves_no_proxy(
             process = running.BrowserProcess(profiled, NAME, shown=False)
             await process.run(playwright, os.dup(2))
 
-    monkeypatch.setattr(running, "serve", fail)
+    monkeypatch.setattr(serving, "serve", fail)
     with pytest.raises(Fault):
         asyncio.run(run())
     assert len(proxies) > 1, "one of the session, one of the thread"
@@ -61,5 +61,5 @@ def test_a_session_that_fails_leaves_no_proxy(
 
 def test_a_context_without_a_thread_has_no_status(engine: Engine) -> None:
     """A name that is no thread's id ends no session."""
-    assert running.status_of(engine, "page-1") is None
-    assert running.status_of(engine, "0" * 26) is None
+    assert serving.status_of(engine, "page-1") is None
+    assert serving.status_of(engine, "0" * 26) is None

@@ -16,8 +16,8 @@ from playwright.async_api import Browser, async_playwright
 from testbed.browser_harness import BrowserHarness
 from testbed.webserver import Reply, Seen, WebServer, serving, text
 from uncaged_browser.browsers.installed import find_browser
-from uncaged_browser.session.contexts import proxied
 from uncaged_browser.session.messages import ContextSpec
+from uncaged_browser.session.proxies import proxied
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
