@@ -17,16 +17,16 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Any
 
-from .. import operations
 from ..elements.finding import Found
 from ..elements.targets import ElementTarget
-from ..operations import Operation, WaitFor
+from ..operations import Operation, Tabs, WaitFor
 from ..problems import BrowserProblem
 from ..scope import EVERYWHERE, BrowserScope
 from ..secrets import NO_BOUND_SECRETS, BoundSecrets, name_of_secret
 from ..view.references import ViewReferences
-from . import content, elements, expecting, navigation, offering, operable, viewing, waiting
+from . import expecting, navigation
 from .leaving import no_leaving
+from .performers import PERFORMERS
 from .tabs import MAX_TABS, ContextTabs
 
 if TYPE_CHECKING:
@@ -34,40 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DrivenContext"]
 
-Performer = Callable[["DrivenContext", Any], Awaitable[object]]
-PERFORMERS: Mapping[type[Operation], Performer] = {
-    operations.Tabs: waiting.list_tabs,
-    operations.Open: navigation.open_tab,
-    operations.Close: waiting.close,
-    operations.Switch: waiting.switch,
-    operations.Navigate: navigation.navigate,
-    operations.Back: navigation.back,
-    operations.Forward: navigation.forward,
-    operations.Reload: navigation.reload,
-    operations.Address: waiting.address,
-    operations.ReadText: content.text,
-    operations.ReadHtml: content.html,
-    operations.ReadView: viewing.view,
-    operations.ReadElements: operable.elements,
-    operations.ReadForms: operable.forms,
-    operations.ReadActions: offering.actions,
-    operations.CallAction: offering.call,
-    operations.Screenshot: content.screenshot,
-    operations.Click: elements.click,
-    operations.Follow: navigation.follow,
-    operations.Fill: elements.fill,
-    operations.Type: elements.type_text,
-    operations.Press: elements.press,
-    operations.Select: elements.select,
-    operations.SetChecked: elements.check,
-    operations.Upload: elements.upload,
-    operations.Hover: elements.hover,
-    operations.Drag: elements.drag,
-    operations.Scroll: elements.scroll,
-    operations.Zoom: waiting.zoom,
-    operations.WaitFor: waiting.wait,
-}
-"""The function that performs each operation."""
 MARGIN_S = 5.0
 """Time beyond an operation's own limit after which a page that hangs fails it."""
 PAUSE_S = 0.05
@@ -291,7 +257,7 @@ class DrivenContext:
             navigation.checked_url(url)
             self.scope.check(url)
             scope.check(url)
-        elif scope != EVERYWHERE and not isinstance(operation, operations.Tabs):
+        elif scope != EVERYWHERE and not isinstance(operation, Tabs):
             scope.check(self.tabs.page_even_crashed(operation.tab).url)
 
     def _within(self, scope: BrowserScope, answer: object) -> object:
