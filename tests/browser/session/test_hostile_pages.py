@@ -19,7 +19,7 @@ from uncaged_browser.driving.tabs import MAX_TABS
 from uncaged_browser.operations import read_operation
 from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.secrets import NO_BOUND_SECRETS
-from uncaged_browser.session.contexts import SessionContexts
+from uncaged_browser.session.contexts import Refusals, SessionContexts
 from uncaged_browser.session.external import ExternalBrowser
 from uncaged_browser.session.messages import ContextSpec
 from uncaged_bundles.storage.store import Store
@@ -59,7 +59,7 @@ class Hostile:
     other: WebServer
     sent: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    refused: Refusals = field(default_factory=Refusals)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     @contextmanager
@@ -157,8 +157,9 @@ def test_a_page_that_leads_elsewhere_is_emptied(hostile: Hostile, way: str) -> N
                 perform("click", target={"role": "button", "name": "Go"})
             while time.monotonic() < end_s:  # until the page has left
                 perform("address")
-                if way == "window" and hostile.refused:  # the new window stays empty
-                    raise BrowserProblem("blocked", hostile.refused[0][0])
+                refused = hostile.refused.since(0)
+                if way == "window" and refused:  # the new window stays empty
+                    raise BrowserProblem("blocked", refused[0][0])
         except BrowserProblem as found:
             assert found.kind == "blocked"
         else:

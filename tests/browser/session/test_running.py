@@ -8,7 +8,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from playwright.async_api import async_playwright
@@ -42,7 +42,7 @@ def test_a_session_that_fails_leaves_no_proxy(
     before = set(threading.enumerate())
     proxies: list[Any] = []
 
-    async def fail(_path: Path, server: SessionServer, _ready: int) -> None:
+    async def fail(_path: Path, server: SessionServer, _ready: BinaryIO) -> None:
         await server._contexts.open(ContextSpec(name="0" * 26, hosts=("127.0.0.1",), private=True))
         proxies.extend(one for one in threading.enumerate() if "proxy" in one.name)
         raise Fault
@@ -50,7 +50,8 @@ def test_a_session_that_fails_leaves_no_proxy(
     async def run() -> None:
         async with async_playwright() as playwright:
             process = running.BrowserProcess(profiled, NAME, shown=False)
-            await process.run(playwright, os.dup(2))
+            with Path(os.devnull).open("wb") as ready:
+                await process.run(playwright, ready)
 
     monkeypatch.setattr(serving, "serve", fail)
     with pytest.raises(Fault):
