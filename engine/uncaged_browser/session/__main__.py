@@ -16,7 +16,7 @@ from uncaged_bundles.errors import UncagedError, os_problem
 from uncaged_bundles.storage.store import Store
 
 from .address import lock_path, report_path
-from .starting import NOT_READY, TAKEN
+from .starting import ALREADY_RUNNING, NOT_READY
 
 if TYPE_CHECKING:
     from .running import BrowserProcess
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         with suppress(OSError):  # the starter may have been killed
-            ready.write(TAKEN)
+            ready.write(ALREADY_RUNNING)
         return 0
     with suppress(FileNotFoundError):  # the report of the session before
         os.truncate(report_path(store, name), 0)

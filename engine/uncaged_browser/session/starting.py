@@ -12,9 +12,9 @@ from uncaged_bundles.storage.store import Store
 
 from .address import report_path
 
-__all__ = ["NOT_READY", "READY", "TAKEN", "start_session"]
+__all__ = ["ALREADY_RUNNING", "NOT_READY", "READY", "start_session"]
 
-READY, NOT_READY, TAKEN = b"1", b"0", b"2"
+READY, NOT_READY, ALREADY_RUNNING = b"1", b"0", b"2"
 """First byte that a session writes to its starter's pipe: it listens, it cannot (the reason
 follows), or another process is the session.
 """
