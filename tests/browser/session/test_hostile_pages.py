@@ -19,9 +19,10 @@ from uncaged_browser.driving.tabs import MAX_TABS
 from uncaged_browser.operations import read_operation
 from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.secrets import NO_BOUND_SECRETS
-from uncaged_browser.session.contexts import Refusals, SessionContexts
+from uncaged_browser.session.contexts import SessionContexts
 from uncaged_browser.session.external import ExternalBrowser
 from uncaged_browser.session.messages import ContextSpec
+from uncaged_browser.session.proxies import Refusals
 from uncaged_bundles.storage.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
