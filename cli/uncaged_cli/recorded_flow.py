@@ -78,6 +78,7 @@ class RecordedFlow:
 
     def prove(self, session: str, *, resend: bool) -> FlowProof:
         """Perform the steps in a fresh context of a session."""
+        from uncaged_browser.problems import BrowserProblem
         from uncaged_browser.session.client import SessionClient, SessionGone
         from uncaged_browser.session.proving import FlowProof, ProofRun
         from uncaged_bundles.errors import EnvironmentLacks
@@ -94,7 +95,7 @@ class RecordedFlow:
                     may_send=send_asker(self._recipe["steps"], send=resend),
                 )
                 return proof.run(self._recipe["steps"], values)
-        except (EnvironmentLacks, SessionGone) as exc:
+        except (BrowserProblem, EnvironmentLacks, SessionGone) as exc:
             return FlowProof(state="unproved", step=1, reason=str(exc))
 
     def add(self, proof: FlowProof, *, accept: bool) -> Added:

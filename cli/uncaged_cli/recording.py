@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uncaged_browser.browsers.installed import check_display
-from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.recording.imports import import_recording
 from uncaged_browser.recording.recording import Recording, read_recording
 from uncaged_browser.recording.summary import summary_of
 from uncaged_browser.session.address import checked_name
 from uncaged_browser.session.client import SessionClient, SessionGone
-from uncaged_bundles.errors import EnvironmentLacks, RefusedError, UncagedError, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError, UsageError
 from uncaged_bundles.records import replace
 
+from .browsing.session import reported
 from .display.output import is_terminal, note
 from .inputs.files import decode_text, read_bytes
 
@@ -80,12 +80,8 @@ def recorded(store: Store, session: str, url: str, name: str, browser: BrowserCh
     with open_session(store, session, browser) as client:
         live = LiveRecording(client)
         with live.ended_by_signals():
-            try:
+            with reported(url):
                 client.record("start", url=url)
-            except BrowserProblem as exc:
-                raise UncagedError(f"{url}: {exc}") from exc
-            except SessionGone as exc:
-                raise UncagedError("the browser session ended; try again") from exc
             note(f"recording the tabs of browser session {session}, beginning at {url}")
             ways = (
                 "press Enter or Ctrl-C" if is_terminal(sys.stdin) else f"`kill -INT {os.getpid()}`"
@@ -96,14 +92,16 @@ def recorded(store: Store, session: str, url: str, name: str, browser: BrowserCh
 
 @contextmanager
 def open_session(store: Store, name: str, browser: BrowserChoice) -> Iterator[SessionClient]:
-    """Connect to a session whose own tabs are of the browser asked for."""
+    """Connect to a session whose own tabs are of the browser asked for; its problems are raised as
+    errors of the command.
+    """
     running = SessionClient.connect(store, checked_name(name))
     if browser == "shown" and running is None:
         try:
             check_display(os.environ)
         except EnvironmentLacks as exc:
             raise EnvironmentLacks(str(exc), remedy="--headless, or --external") from None
-    with running or SessionClient.open(store, name, shown=browser == "shown") as client:
+    with running or SessionClient.open(store, name, shown=browser == "shown") as client, reported():
         status = client.status()
         external = status["external"]
         if browser == "external":

@@ -21,7 +21,7 @@ from ..inputs.consent import confirmed
 from ..inputs.options import accept_option, json_option
 from ..inputs.recording_answers import may_save
 from ..runtime import open_engine
-from .session import performed, reported, running_session, session_option
+from .session import performed, running_session, session_option
 
 if TYPE_CHECKING:
     from uncaged_browser.actions.page_action import PageAction
@@ -121,14 +121,11 @@ def run(
         plan = planned(client, action, values, press, allowed)
         scope = BrowserScope.of([plan.host, *allowed])
         secrets = _secrets(values, plan, engine.config)
-        with reported():
-            done = run_action(
-                plan,
-                lambda body: client.perform(
-                    KEPT, body, read_operation(body).timeout_s, secrets, scope
-                ),
-                lambda question: confirmed(question, yes=yes),
-            )
+        done = run_action(
+            plan,
+            lambda body: client.perform(KEPT, body, read_operation(body).timeout_s, secrets, scope),
+            lambda question: confirmed(question, yes=yes),
+        )
     if as_json:
         json_output.document(done)
         return

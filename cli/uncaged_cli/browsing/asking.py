@@ -59,7 +59,7 @@ def ask(
         where, advice = "indexed page", "add pages: uncaged-workflow browser knowledge add"
     else:
         with running_session(name) as client:
-            page = read_page(lambda operation: performed(client, dict(operation)), now_ms())
+            page = read_page(lambda operation: performed(client, operation), now_ms())
         found = nearest_in_page(page, question)
         where, advice = "passage of this page", "--all looks in all indexed pages"
     if not found:
@@ -117,11 +117,9 @@ def extract(
     The model gets the page view; values of password fields and secrets that flows typed are not in
     it. A target that was found is kept for the host, and used the next time without a model.
     """
-    from uncaged_browser.problems import BrowserProblem
     from uncaged_browser.questions.answering import PageQuestioner
     from uncaged_browser.questions.requests import Extract, ExtractComponent, PageQuestion
     from uncaged_browser.questions.selectors import KeptSelectors, selectors_path
-    from uncaged_browser.session.messages import KEPT
     from uncaged_models.errors import ModelFailed
 
     if component and file is not None:
@@ -136,20 +134,13 @@ def extract(
         else Extract(text=wanted, schema=schema)
     )
     with running_session(name) as client:
-
-        def perform(body: Mapping[str, object]) -> Any:
-            return client.perform(KEPT, body, float(str(body.get("timeout_s", 10))))
-
         questioner = PageQuestioner(
-            perform,
+            lambda operation: performed(client, operation),
             lambda asked: _session(_chosen(engine.config, model)).ask(asked),
             KeptSelectors(selectors_path(engine.store)),
         )
         try:
             value: Any = questioner.answer(question)
-        except BrowserProblem as exc:
-            error = NotFoundError if exc.kind == "not-found" else UncagedError
-            raise error(str(exc)) from exc
         except ModelFailed as exc:
             raise UncagedError(str(exc)) from exc
     if as_json:

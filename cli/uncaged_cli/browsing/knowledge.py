@@ -49,7 +49,7 @@ def add(tab: str | None, again: bool, private: bool, name: str, as_json: bool) -
     """Index the text, title and headings of the page in a tab of a session."""
     engine = open_engine()
     with running_session(name) as client:
-        page = read_page(lambda operation: performed(client, dict(operation)), now_ms(), tab)
+        page = read_page(lambda operation: performed(client, operation), now_ms(), tab)
     if page.private and not private:
         raise RefusedError(f"{page.url} is left out: {page.private}; --private adds it")
     added = KnowledgeIndex(knowledge_path(engine.store)).add(page, again=again)

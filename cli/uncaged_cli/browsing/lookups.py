@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_browser.knowledge.index import knowledge_path
 from uncaged_browser.lookup.performing import looked_up
-from uncaged_browser.lookup.providers import provider_named, providers_of
+from uncaged_browser.lookup.providers import provider_named, providers_of, search_address
 from uncaged_browser.lookup.requests import FindPage, SearchWeb
 from uncaged_browser.lookup.resolvers import RESOLVERS
-from uncaged_browser.session.client import SessionClient
-from uncaged_bundles.errors import NotFoundError, UsageError
+from uncaged_bundles.errors import UsageError
 from uncaged_engine.settings.editing import change_setting
 
 from ..display import json_output
 from ..display.output import result
 from ..inputs.options import json_option
 from ..runtime import open_engine
-from .session import performed, session_option
+from .session import opened_session, performed, session_option
 from .switches import show_rows, switched
 
 if TYPE_CHECKING:
@@ -58,12 +56,14 @@ def search(words: tuple[str, ...], provider: str | None, name: str, as_json: boo
             _choose_provider(engine, chosen)
         case _:
             wanted = SearchWeb(words=" ".join(words), provider=provider, timeout_s=LOAD_S)
-            with SessionClient.open(engine.store, name) as client:
+            # a search that cannot be made starts no session
+            search_address(wanted.words, engine.config.browser, provider)
+            with opened_session(name) as client:
                 tab = looked_up(
                     wanted,
                     engine.config.browser,
                     None,
-                    lambda body, _: performed(client, dict(body)),
+                    lambda body, _: performed(client, body),
                 )
             if as_json:
                 json_output.document({"results": tab})
@@ -113,20 +113,12 @@ def opened_by_name(engine: Engine, session: str, name: str) -> dict[str, Any]:
     Raises:
         NotFoundError: no resolver found it.
     """
-    from uncaged_browser.problems import BrowserProblem
-    from uncaged_browser.session.messages import KEPT
-
-    with SessionClient.open(engine.store, session) as client:
-
-        def perform(body: Mapping[str, object], timeout_s: float) -> Any:
-            return client.perform(KEPT, body, timeout_s)
-
-        try:
-            wanted = FindPage(words=name, timeout_s=LOAD_S)
-            history = knowledge_path(engine.store)
-            return looked_up(wanted, engine.config.browser, history, perform)
-        except BrowserProblem as exc:
-            raise NotFoundError(str(exc)) from exc
+    wanted = FindPage(words=name, timeout_s=LOAD_S)
+    history = knowledge_path(engine.store)
+    with opened_session(session) as client:
+        return looked_up(
+            wanted, engine.config.browser, history, lambda body, _: performed(client, body)
+        )
 
 
 def _set_provider(engine: Engine, name: str, template: str) -> None:

@@ -16,7 +16,7 @@ from uncaged_bundles.errors import NotFoundError, UncagedError
 
 from ..runtime import open_engine
 
-__all__ = ["performed", "reported", "running_session", "session_option"]
+__all__ = ["opened_session", "performed", "reported", "running_session", "session_option"]
 
 session_option = click.option(
     "--session",
@@ -27,8 +27,9 @@ session_option = click.option(
 )
 
 
-def running_session(name: str) -> SessionClient:
-    """Return a connection to a session.
+@contextmanager
+def running_session(name: str) -> Iterator[SessionClient]:
+    """Connect to a session for the block; its problems are raised as errors of the command.
 
     Raises:
         NotFoundError: it does not run.
@@ -38,21 +39,42 @@ def running_session(name: str) -> SessionClient:
         raise NotFoundError(
             f"browser session {name} does not run; start it: uncaged-workflow browser launch"
         )
-    return client
-
-
-def performed(client: SessionClient, operation: Mapping[str, object]) -> Any:
-    """Perform an operation in the session's own tabs."""
-    with reported():
-        return client.perform(KEPT, operation, read_operation(operation).timeout_s)
+    with client, reported():
+        yield client
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """Raise the problems of a session in the block as errors of the command."""
+def opened_session(name: str) -> Iterator[SessionClient]:
+    """Connect for the block to a session, which is started if it does not run; its problems are
+    raised as errors of the command.
+
+    Raises:
+        EnvironmentLacks: it cannot be started.
+    """
+    with SessionClient.open(open_engine().store, name) as client, reported():
+        yield client
+
+
+def performed(client: SessionClient, operation: Mapping[str, object]) -> Any:
+    """Perform an operation in the session's own tabs.
+
+    Raises:
+        BrowserProblem, SessionGone: as `SessionClient.perform`.
+    """
+    return client.perform(KEPT, operation, read_operation(operation).timeout_s)
+
+
+@contextmanager
+def reported(place: str = "") -> Iterator[None]:
+    """Raise the problems of a session in the block as errors of the command.
+
+    Args:
+        place: an address that the message begins with.
+    """
     try:
         yield
     except BrowserProblem as exc:
-        raise UncagedError(str(exc)) from exc
+        error = NotFoundError if exc.kind == "not-found" else UncagedError
+        raise error(f"{place}: {exc}" if place else str(exc)) from exc
     except SessionGone as exc:
         raise UncagedError("the browser session ended; try again") from exc

@@ -14,7 +14,13 @@ from uncaged_browser.session.client import SessionClient, SessionGone
 from uncaged_bundles.errors import UsageError
 
 from ..browsing import actions, asking, knowledge, lookups, switches
-from ..browsing.session import performed, running_session, session_option
+from ..browsing.session import (
+    opened_session,
+    performed,
+    reported,
+    running_session,
+    session_option,
+)
 from ..display import json_output
 from ..display.output import Piece, Styled, next_step, note, result, table, text_width
 from ..display.table import render
@@ -72,7 +78,7 @@ def status(name: str, as_json: bool) -> None:
             note(f"browser session {name} does not run")
             next_step("uncaged-workflow browser launch")
         return
-    with client:
+    with client, reported():
         tabs = performed(client, {"do": "tabs"})
         threads = client.status()["threads"]
     if as_json:
@@ -103,7 +109,7 @@ def open_site(site: str, name: str, as_json: bool) -> None:
             raise
         tab = lookups.opened_by_name(engine, name, site)
     else:
-        with SessionClient.open(engine.store, name) as client:
+        with opened_session(name) as client:
             tab = performed(client, {"do": "open", "url": url, "timeout_s": 30})
     if as_json:
         json_output.document(tab)
@@ -157,7 +163,7 @@ def switch_external(state: str, name: str, as_json: bool) -> None:
     if running is None and state == "off":
         external: dict[str, Any] = {"on": False}
     else:
-        with running or SessionClient.open(store, name) as client:
+        with running or SessionClient.open(store, name) as client, reported():
             external = client.external(on=state == "on")
     if as_json:
         json_output.document({"session": name, **external})
@@ -175,7 +181,7 @@ def stop(name: str, as_json: bool) -> None:
     """End a session with its browser. Its profile, with logins and history, stays."""
     client = SessionClient.connect(open_engine().store, checked_name(name))
     if client is not None:
-        with client, suppress(SessionGone):
+        with client, reported(), suppress(SessionGone):
             client.stop()
     if as_json:
         json_output.document({"session": name, "stopped": client is not None})

@@ -11,7 +11,7 @@ from uncaged_engine.services.settings import BrowserSettings
 
 from ..knowledge.index import KnowledgeIndex
 from ..problems import BrowserProblem
-from .providers import filled_template, provider_named
+from .providers import search_address
 from .requests import FindPage, SearchWeb
 from .resolvers import PageFinder, Perform
 
@@ -46,13 +46,12 @@ def looked_up(
 
 
 def _searched(operation: SearchWeb, settings: BrowserSettings, perform: Perform) -> dict[str, Any]:
-    name = operation.provider or settings.search
     try:
-        url = filled_template(provider_named(name, settings), operation.words)
+        url = search_address(operation.words, settings, operation.provider)
     except (NotFoundError, UsageError) as exc:
         raise BrowserProblem("unsupported", str(exc)) from exc
     at = {} if operation.tab is None else {"tab": operation.tab}
     expect = {} if operation.expect is None else {"expect": operation.expect.document()}
     body = {"do": "navigate", "url": url, "timeout_s": operation.timeout_s, **at, **expect}
     found: dict[str, Any] = perform(body, operation.timeout_s)
-    return {**found, "provider": name}
+    return {**found, "provider": operation.provider or settings.search}

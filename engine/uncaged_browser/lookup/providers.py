@@ -8,7 +8,14 @@ from urllib.parse import quote
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_engine.services.settings import TEXT_PLACE, BrowserSettings
 
-__all__ = ["PROVIDERS", "filled_template", "provider_named", "providers_of", "shows_results"]
+__all__ = [
+    "PROVIDERS",
+    "filled_template",
+    "provider_named",
+    "providers_of",
+    "search_address",
+    "shows_results",
+]
 
 PROVIDERS: Mapping[str, str] = {
     "bing": "https://www.bing.com/search?q={text}",
@@ -38,6 +45,18 @@ def provider_named(name: str, settings: BrowserSettings) -> str:
             f"there is no search provider {name[:80]!r}; there are: {', '.join(known)}"
         )
     return known[name]
+
+
+def search_address(words: str, settings: BrowserSettings, provider: str | None = None) -> str:
+    """Return the address of a search.
+
+    Args:
+        provider: None is the default one.
+    Raises:
+        NotFoundError: there is no provider of that name. UsageError: the words are empty or too
+            long.
+    """
+    return filled_template(provider_named(provider or settings.search, settings), words)
 
 
 def shows_results(url: str, settings: BrowserSettings) -> bool:

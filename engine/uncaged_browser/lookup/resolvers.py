@@ -18,7 +18,7 @@ from ..knowledge.index import KnowledgeIndex
 from ..knowledge.passages import telling_words
 from ..problems import BrowserProblem
 from ..session.messages import MissingContext
-from .providers import filled_template, provider_named
+from .providers import filled_template, search_address
 
 __all__ = ["RESOLVERS", "PageFinder"]
 
@@ -109,8 +109,7 @@ class PageFinder:
     def _first_result(self, name: str) -> dict[str, object]:
         """Open the first result of a search that shares a word with the name."""
         settings = self._settings
-        template = provider_named(settings.search, settings)
-        tab = self._opened(filled_template(template, name))
+        tab = self._opened(search_address(name, settings))
         at = {"tab": tab["tab"], "timeout_s": self._timeout_s}
         try:
             source = self._perform({"do": "html", "as": "clean", **at}, self._timeout_s)
