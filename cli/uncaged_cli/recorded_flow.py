@@ -65,6 +65,7 @@ class RecordedFlow:
         self._parameters = parameters
         self._recipe: dict[str, Any] = dict(recipe)
         self._name = str(recipe["name"])
+        self._granted: tuple[str, ...] = ()
 
     def show(self, *, quiet: bool) -> None:
         """Print the steps, with the parameters in them, and what was left out."""
@@ -76,8 +77,13 @@ class RecordedFlow:
         for line in self._recording.left_out:
             note("left out: ", line)
 
-    def prove(self, session: str, *, resend: bool) -> FlowProof:
-        """Perform the steps in a fresh context of a session."""
+    def prove(self, session: str, *, accept: bool, resend: bool) -> FlowProof:
+        """Perform the steps in a fresh context of a session, after a yes to what the flow may use:
+        the steps, perhaps a stranger's, load pages and type secrets.
+
+        Raises:
+            RefusedError: the answer is no.
+        """
         from uncaged_browser.problems import BrowserProblem
         from uncaged_browser.session.client import SessionClient, SessionGone
         from uncaged_browser.session.proving import FlowProof, ProofRun
@@ -85,6 +91,9 @@ class RecordedFlow:
         from uncaged_engine.services.secrets import secret_value
 
         values = {name: one["default"] for name, one in self._recipe["parameters"].items()}
+        self._granted = self._engine.widened_by(self._name, self._source())
+        if self._granted:
+            asker(f"flow {self._name!r}", accept=accept)(self._granted)
         note("proof run …")
         try:
             with SessionClient.open(self._engine.store, session) as client:
@@ -98,16 +107,16 @@ class RecordedFlow:
         except (BrowserProblem, EnvironmentLacks, SessionGone) as exc:
             return FlowProof(state="unproved", step=1, reason=str(exc))
 
-    def add(self, proof: FlowProof, *, accept: bool) -> Added:
-        """Add the flow; its description says what was not proved."""
-        from uncaged_bundles.builders.recipes.recipe_flow import build_flow
-        from uncaged_engine.effect_kinds import KNOWN
-
+    def add(self, proof: FlowProof) -> Added:
+        """Add the flow with what was granted before the proof; its description says what was not
+        proved.
+        """
         if proof.step is not None:
             text = f"{self._recipe['description']} Unproved at step {proof.step}: {proof.reason}."
             self._recipe["description"] = " ".join(text.split())
-        consent = asker(f"flow {self._name!r}", accept=accept)
-        return self._engine.add(self._name, build_flow(self._flow(), KNOWN).source, accept=consent)
+        return self._engine.add(
+            self._name, self._source(), accept=lambda widened: set(widened) <= {*self._granted}
+        )
 
     def report(self, added: Added, proof: FlowProof, *, as_json: bool) -> None:
         """Print what was added and proved."""
@@ -135,6 +144,12 @@ class RecordedFlow:
         plain = [name for name, value in self._parameters.items() if name_of_secret(value) is None]
         options = "".join(f" --param {name}=…" for name in plain[:3])
         next_step(f"uncaged-workflow run {added.name}{options}")
+
+    def _source(self) -> bytes:
+        from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+        from uncaged_engine.effect_kinds import KNOWN
+
+        return build_flow(self._flow(), KNOWN).source
 
     def _flow(self) -> WebFlow:
         from uncaged_bundles.builders.recipes.flows import WebFlow

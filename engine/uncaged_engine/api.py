@@ -111,20 +111,7 @@ class Engine:
         Raises:
             BundleError: the bundle is not valid. RefusedError: not accepted; nothing was stored.
         """
-        former = self.registry.flow(name)
-        flow = new_flow_name(name) if former is None else former.name
-        # what is hashed is what is stored
-        bundle = read_bundle(source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True)
-        before = (
-            self.store.load_bundle(former.hash, KNOWN).descriptor.policy
-            if former is not None
-            else None
-        )
-        widened = (
-            ()
-            if self.registry.granted(bundle)
-            else widening(before, bundle.descriptor.policy, KNOWN)
-        )
+        flow, bundle, widened = self._version(name, source)
         if widened and not accept(widened):
             raise RefusedError(
                 f"{flow} was not added: its policy asks for more, which was not accepted; read the list above, then add it with --accept"
@@ -133,6 +120,29 @@ class Engine:
             flow, bundle, now_ms=self._chance.clock_ms(), source=origin, granted=True
         )
         return Added(name=flow, hash=bundle.hash, changed=changed, widened=widened)
+
+    def widened_by(self, name: str, source: bytes) -> tuple[str, ...]:
+        """Return one sentence for each thing that `add` would ask to accept.
+
+        Raises:
+            BundleError: the bundle is not valid.
+        """
+        return self._version(name, source)[2]
+
+    def _version(self, name: str, source: bytes) -> tuple[FlowName, Bundle, tuple[str, ...]]:
+        """Return a new version of a flow, and what its policy newly allows."""
+        former = self.registry.flow(name)
+        flow = new_flow_name(name) if former is None else former.name
+        # what is hashed is what is stored
+        bundle = read_bundle(source.removeprefix(BOM_UTF8), KNOWN, check_schemas=True)
+        if self.registry.granted(bundle):
+            return flow, bundle, ()
+        before = (
+            self.store.load_bundle(former.hash, KNOWN).descriptor.policy
+            if former is not None
+            else None
+        )
+        return flow, bundle, widening(before, bundle.descriptor.policy, KNOWN)
 
     def bundle(self, text: str) -> Bundle:
         """Load the bundle of a flow name or a hash."""

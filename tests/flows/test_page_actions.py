@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -275,6 +276,26 @@ def test_a_recording_is_ended_by_another_command(commands: Commands, site: WebSe
     assert done.document["parameters"] == {"words": "table"}
     wrong = actions(commands, "record", "find-chair")
     assert wrong.code == 2 and "name either an address" in wrong.err, wrong.err
+
+
+def test_a_file_s_steps_are_performed_after_a_yes_alone(
+    commands: Commands, site: WebServer, tmp_path: Path
+) -> None:
+    """A proof of a stranger's recording would load pages and type keys, so it follows the consent
+    to the flow's policy; without one, no page is loaded.
+    """
+    url = f"{site.url}/shop?proof"
+    fill = {"do": "fill", "target": {"label": "Words"}, "text": "secret:OPENAI_API_KEY"}
+    find = {"do": "press", "key": "Enter", "target": {"label": "Words"}}
+    document = {"format": 1, "name": "x", "url": url, "steps": [fill, find]}
+    file = tmp_path / "stranger.json"
+    file.write_text(json.dumps(document))
+    refused = commands.run("record", "stranger", "--import", str(file))
+    assert refused.code == 1 and "secrets: OPENAI_API_KEY for 127.0.0.1" in refused.err
+    assert not sent(site, "/shop?proof")
+    done = commands.run("record", "stranger", "--import", str(file), "--accept", "--json")
+    assert done.code == 0, done.err
+    assert sent(site, "/shop?proof") and done.document["granted"], done.document
 
 
 def test_no_connection_is_tried_without_a_session(store: Store) -> None:

@@ -189,10 +189,10 @@ def keep(
     parameters = {one.name: one.text for one in plan.values}
     recorded = RecordedFlow(engine, recording, parameters, recipe_of_action(plan, flow, allowed))
     recorded.show(quiet=as_json)
-    proof = recorded.prove(name, resend=resend)
+    proof = recorded.prove(name, accept=accept, resend=resend)
     if proof.state == "failed":
         may_save(proof, save=unproved, keep=KeptRecording(recording, None).keep)
-    recorded.report(recorded.add(proof, accept=accept), proof, as_json=as_json)
+    recorded.report(recorded.add(proof), proof, as_json=as_json)
 
 
 FORWARDED = {"ignore_unknown_options": True, "allow_interspersed_args": False}

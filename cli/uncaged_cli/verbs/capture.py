@@ -81,10 +81,10 @@ def command(
     recipe = captured_recipe(recording, parameters, prompt)
     flow = RecordedFlow(engine, recording, parameters, recipe)
     flow.show(quiet=as_json)
-    proof = flow.prove(DEFAULT_SESSION, resend=resend)
+    proof = flow.prove(DEFAULT_SESSION, accept=accept, resend=resend)
     if proof.state == "failed":
         may_save(proof, save=unproved, keep=KeptRecording(recording, None).keep)
-    added = flow.add(proof, accept=accept)
+    added = flow.add(proof)
     flow.report(added, proof, as_json=as_json)
 
 

@@ -126,10 +126,10 @@ def command(
         parameters = chosen_parameters(recording, pairs)
         flow = RecordedFlow(engine, recording, parameters, recording.to_recipe(name, parameters))
         flow.show(quiet=as_json)
-        proof = flow.prove(session, resend=resend)
+        proof = flow.prove(session, accept=accept, resend=resend)
         if proof.state == "failed":
             may_save(proof, save=unproved, keep=kept.keep)
-        added = flow.add(proof, accept=accept)
+        added = flow.add(proof)
     except (UncagedError, click.Abort, KeyboardInterrupt):
         kept.keep()  # what a person did is not lost
         raise
