@@ -11,6 +11,7 @@ import os
 import sys
 from _blake2 import blake2b
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,14 +114,14 @@ def points_of(group: str) -> Mapping[str, EntryPoint]:
 
 
 def _module_path() -> list[str]:
-    """Where packages may be installed: the module path without the working directory, which is
-    another one at each call.
+    """Where packages may be installed: the module path without the directory that the interpreter
+    puts first for a program, its script's or the working directory. It differs between the command,
+    `python -m` and a worker of one installation.
     """
-    try:
-        here = str(Path.cwd())
-    except OSError:  # it was removed
-        here = ""
-    return [directory for directory in dict.fromkeys(sys.path) if directory not in ("", here)]
+    others = {"", os.path.dirname(os.path.realpath(sys.argv[0]))}  # noqa: PTH120 - at every start
+    with suppress(OSError):  # the working directory was removed
+        others.add(os.getcwd())  # noqa: PTH109 - at every start
+    return [directory for directory in dict.fromkeys(sys.path) if directory not in others]
 
 
 def _seen(directory: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, entry_points
@@ -92,3 +93,29 @@ def test_what_another_distribution_registers_broken_is_told_as_its_fault(
         match=r"'broken' cannot be loaded: \w+Error in broken_agent:make: .*repair or uninstall it",
     ):
         plugins.loaded(point)
+
+
+def test_the_state_of_an_installation_is_that_of_a_script_and_of_a_module(tmp_path: Path) -> None:
+    """The command, which is a script, and `python -m` of one installation see the same digests;
+    one more directory for packages is another installation.
+    """
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    program = scripts / "program.py"
+    program.write_text("from uncaged_engine.plugins import installation\nprint(*installation())\n")
+
+    def digests(*arguments: str, directory: Path, packages: Path | str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=directory,
+            env={**os.environ, "PYTHONPATH": str(packages)},
+        )
+        return done.stdout
+
+    script = digests(str(program), directory=tmp_path)
+    assert script == digests("-m", "program", directory=scripts)
+    assert script == digests("-c", program.read_text(), directory=tmp_path)
+    assert script != digests("-c", program.read_text(), directory=tmp_path, packages=scripts)
