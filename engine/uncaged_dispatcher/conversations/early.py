@@ -6,6 +6,8 @@ A worker that gets no request ends.
 
 from __future__ import annotations
 
+import sqlite3
+
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.registry import Registry
@@ -36,7 +38,7 @@ def rouse_sentence(text: str) -> Launching | None:
         store = Store.open()
         flow = likely_flow(store, index_words(sentence.folded)) or _read_flow(store, sentence)
         return None if flow is None else rouse_flow(flow)
-    except (UncagedError, OSError, ValueError):
+    except (UncagedError, OSError, ValueError, sqlite3.Error):
         return None
 
 

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -124,7 +124,8 @@ class RuleIndex:
     def packs(self) -> PackSet:
         """Return the packs as they are in the index, whose copies need no YAML."""
         if self._pack_set is None:
-            found = json.loads(self._database().meta("pack_set") or "[]")
+            with self._using() as database:
+                found = json.loads(database.meta("pack_set") or "[]")
             packs = map(Pack.restore, found)
             self._pack_set = PackSet(packs={pack.name: pack for pack in packs})
         return self._pack_set
@@ -136,7 +137,8 @@ class RuleIndex:
         Raises:
             SentenceError: there are too many.
         """
-        found = self._database().find(words)
+        with self._using() as database:
+            found = database.find(words)
         if len(found) > MOST_RULES:
             raise SentenceError(
                 f"the sentence has the words of {len(found)} rules; at most {MOST_RULES} are tried, write a shorter one"
@@ -147,7 +149,8 @@ class RuleIndex:
         """Return a flow with the facts about its bundle."""
         found = self._flows.get(name)
         if found is None:
-            found = self._database().flow(name)
+            with self._using() as database:
+                found = database.flow(name)
             if found is None:
                 return None
             if len(self._flows) >= _MOST_KEPT:
@@ -157,22 +160,26 @@ class RuleIndex:
 
     def enabled(self) -> Iterator[tuple[str, Mapping[str, object], list[RuleRow]]]:
         """Yield each enabled flow with the facts about its bundle and its rules."""
-        database = self._database()
         rules: dict[str, list[RuleRow]] = {}
-        for rule in database.rules():
-            rules.setdefault(rule.digest, []).append(rule)
-        for flow in database.flows():
-            if flow.enabled:
-                yield flow.name, database.facts(flow.digest) or {}, rules.get(flow.digest, [])
+        with self._using() as database:
+            for rule in database.rules():
+                rules.setdefault(rule.digest, []).append(rule)
+            flows = [flow for flow in database.flows() if flow.enabled]
+        for flow in flows:
+            with self._using() as database:
+                facts = database.facts(flow.digest)
+            yield flow.name, facts or {}, rules.get(flow.digest, [])
 
     def declared_flows(self, pack: str) -> list[str]:
         """Return the flows whose descriptor names a pack."""
-        database = self._database()
-        return [row.name for digest in database.members(pack) for row in database.flows_of(digest)]
+        with self._using() as database:
+            members = database.members(pack)
+            return [row.name for digest in members for row in database.flows_of(digest)]
 
     def enabled_grammars(self) -> Iterator[CompiledGrammar]:
         """Yield the rules of enabled flows and packs."""
-        numbers = [row.id for row in self._database().rules()]
+        with self._using() as database:
+            numbers = [row.id for row in database.rules()]
         for start in range(0, len(numbers), MOST_RULES):
             for rule in self.rules(numbers[start : start + MOST_RULES]):
                 if self._is_enabled(rule):
@@ -181,26 +188,31 @@ class RuleIndex:
     def _is_enabled(self, rule: IndexedRule) -> bool:
         packs = self.packs()
         if rule.is_pack:
-            return packs.packs[rule.pack].enabled
+            pack = packs.packs.get(rule.pack)  # another process may have removed it
+            return pack is not None and pack.enabled
         owners = (packs.of_flow(flow.name, rule.pack) for flow in rule.flows if flow.enabled)
         return any(owner is None or owner.enabled for owner in owners)
 
     def rules_of(self, digest: str) -> list[RuleRow]:
         """Return the rules of one source."""
-        return list(self._database().rules(digest))
+        with self._using() as database:
+            return list(database.rules(digest))
 
     def pack_names(self) -> list[str]:
         """Return the packs that files or descriptors name."""
-        return self._database().pack_names()
+        with self._using() as database:
+            return database.pack_names()
 
     def problems_of_pack(self, name: str) -> list[str]:
         """Return the problems of a pack's own rules."""
-        found = (self._database().facts(f"{_PACK}{name}") or {}).get("problems")
+        with self._using() as database:
+            found = (database.facts(f"{_PACK}{name}") or {}).get("problems")
         return list(map(str, found)) if isinstance(found, list) else []
 
     def words(self) -> list[str]:
         """Return all required words of all rules."""
-        return self._database().words()
+        with self._using() as database:
+            return database.words()
 
     # Keeping up with registry and packs
 
@@ -208,6 +220,28 @@ class RuleIndex:
         if self._opened is None:
             self._opened = self._open()
         return self._opened
+
+    @contextmanager
+    def _using(self) -> Iterator[RuleDatabase]:
+        """Open the file for a look-up; remove it if it turns out to be damaged.
+
+        Raises:
+            StorageError: it is damaged, or another process keeps it locked.
+        """
+        try:
+            yield self._database()
+        except (sqlite3.DatabaseError, ValueError) as exc:
+            if not _is_damage(exc):
+                raise StorageError(
+                    f"the index {self._path()} cannot be read: {exc}; try again"
+                ) from exc
+            self.close()
+            self._forget()
+            self._checked = None
+            _remove(self._path())
+            raise StorageError(
+                f"the index {self._path()} was damaged and is removed ({exc}); try again, which makes it anew"
+            ) from exc
 
     def _open(self) -> RuleDatabase:
         path = self._path()
@@ -226,11 +260,9 @@ class RuleIndex:
         """Replace a damaged file, or continue in memory where it cannot be written."""
         self.close()
         self._forget()
-        if not isinstance(problem, sqlite3.OperationalError):
+        if is_damaged := _is_damage(problem):
             _remove(self._path())
-        database = RuleDatabase(
-            None if isinstance(problem, sqlite3.OperationalError) else self._path(), _VERSION
-        )
+        database = RuleDatabase(self._path() if is_damaged else None, _VERSION)
         try:
             self._refresh(database, packs, learned)
         except sqlite3.DatabaseError as exc:
@@ -351,9 +383,10 @@ class RuleIndex:
             if len(self._kept) + len(missing) > _MOST_KEPT:
                 self._forget()
                 missing = list(numbers)
-            for found in self._database().load(missing):
-                self._kept[found.row.id] = self._indexed(found)
-                self._flows.update({flow.name: (flow, found.facts) for flow in found.flows})
+            with self._using() as database:
+                for found in database.load(missing):
+                    self._kept[found.row.id] = self._indexed(found)
+                    self._flows.update({flow.name: (flow, found.facts) for flow in found.flows})
         return [self._kept[number] for number in numbers if number in self._kept]
 
     def _forget(self) -> None:
@@ -379,9 +412,10 @@ class RuleIndex:
     def _flow_of_construction(self, digest: str) -> tuple[FlowRow, ...]:
         """Return the flow of a construction while its parameters are those of the learning."""
         database = self._database()
-        learned = database.facts(digest) or {}
-        found = database.flow(str(learned["flow"]))
-        if found is None:
+        learned = database.facts(digest)
+        # another process may have removed it
+        found = None if learned is None else database.flow(str(learned["flow"]))
+        if learned is None or found is None:
             return ()
         flow, facts = found
         declared = facts.get("parameters", {})
@@ -413,6 +447,15 @@ def _row_of(flow: Flow, seal: str) -> FlowRow:
         confirm=flow.confirm,
         seal=seal,
     )
+
+
+def _is_damage(problem: sqlite3.DatabaseError | ValueError) -> bool:
+    """Whether the file has to go: not for one that is locked, or a full disk. A statement that
+    fails by itself means other tables.
+    """
+    if isinstance(problem, sqlite3.OperationalError):
+        return problem.sqlite_errorcode == sqlite3.SQLITE_ERROR
+    return True
 
 
 def _remove(path: Path) -> None:

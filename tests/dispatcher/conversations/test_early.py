@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,15 @@ def test_a_marked_flow_s_worker_waits_for_the_yes(engine: Engine) -> None:
     for name in ("wipe", "wash"):
         engine.registry.set_confirm(name, True)
     assert _roused(engine.store, "wipe the floor 3 times")[0] == "NoneType"
+
+
+@pytest.mark.slow
+def test_a_damaged_index_starts_no_worker(engine: Engine) -> None:
+    """The sentence itself is read after that, and reports what is wrong."""
+    add_flow(engine, "greet", "say hello to $(x)", schema=parameters("x", x={}))
+    assert _roused(engine.store, "say hello to Ann")[0] == "Launching"
+    path = engine.store.root / "dispatcher" / "rules.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE posting")
+    assert _roused(engine.store, "say hello to Bob")[0] == "NoneType"
+    assert not path.exists()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from testbed.sentences import add_flow, called, parameters
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import StorageError, UsageError
 from uncaged_dispatcher.calls import Interpretation, Miss, Question
 from uncaged_dispatcher.readings.context import SentenceContext
 from uncaged_dispatcher.readings.interpreter import Interpreter
@@ -379,3 +381,32 @@ def test_a_damaged_index_is_made_again(engine: Engine) -> None:
         interpreter = Interpreter(engine)
         assert called(interpreter, "good morning") == [("greet", {})]
         interpreter.close()
+
+
+@pytest.mark.parametrize("damage", ["page", "body"])
+def test_an_index_damaged_within_is_removed(engine: Engine, damage: str) -> None:
+    """A damaged page, or a rule that is no JSON, is an error with its next step; the next sentence
+    is read by a new index, even in the same process.
+    """
+    add_flow(engine, "greet", "good morning")
+    path = engine.store.root / "dispatcher" / "rules.db"
+    first = Interpreter(engine)
+    assert called(first, "good morning") == [("greet", {})]
+    first.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'posting'"
+        ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        if damage == "body":
+            connection.execute("UPDATE rule SET body = '{'")
+        connection.execute("PRAGMA journal_mode = DELETE")
+    if damage == "page":
+        data = bytearray(path.read_bytes())
+        data[(page - 1) * size : page * size] = b"\xff" * size
+        path.write_bytes(data)
+    interpreter = Interpreter(engine)
+    with pytest.raises(StorageError, match=r"rules\.db was damaged and is removed .*; try again"):
+        interpreter.interpret("good morning")
+    assert called(interpreter, "good morning") == [("greet", {})]
+    interpreter.close()
