@@ -6,7 +6,6 @@ damaged file hides no other; its name is in `problems`.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.canonical import CodecError, decode, encode
 
+from ..file_states import states_of_files
 from .construction import Construction, merged, schema_digest
 
 NO_PACK = "_"
@@ -69,16 +69,7 @@ class Constructions:
 
     def stamp(self) -> str:
         """Return the identity of the files; another content has another one."""
-        found = []
-        try:
-            with os.scandir(self._directory) as entries:
-                for entry in entries:
-                    if entry.name.endswith(SUFFIX):
-                        state = entry.stat()
-                        found.append((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))
-        except FileNotFoundError:
-            return ""
-        return repr(sorted(found))
+        return states_of_files(self._directory)
 
     def problems(self) -> list[str]:
         """Return a sentence for each damaged file."""

@@ -9,12 +9,19 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, UsageError
+from uncaged_bundles.errors import (
+    DamagedError,
+    NotFoundError,
+    RefusedError,
+    UncagedError,
+    UsageError,
+)
 from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services import entry_points as plugins
 
+from ..file_states import states_of_files
 from .pack import FROM_FLOWS, FROM_PERSON, FROM_SERVER, Pack, file_name, read_pack
 
 GROUP = "uncaged_workflow.packs"
@@ -48,7 +55,6 @@ class RegisteredPacks:
 
     def __init__(self, store: Store) -> None:
         self.directory = store.root / "packs"
-        self._directory = str(self.directory)
         self._stamp: object = None
         # once: the entry points of a process do not change
         self._installation = plugins.installation()[1]
@@ -56,7 +62,7 @@ class RegisteredPacks:
 
     def stamp(self) -> str:
         """Return a text that is another one after each change of a pack."""
-        return f"{self._seen()} {self._installation}"
+        return f"{states_of_files(self.directory)} {self._installation}"
 
     def read(self) -> PackSet:
         """Return the packs as they are now; files are read again only after a change."""
@@ -139,6 +145,9 @@ class RegisteredPacks:
                 continue
             packs[found.name] = found
         for path in self._files():
+            if not path.is_file():
+                problems.append(f"{path} is no file")
+                continue
             origin = FROM_SERVER if path.parent.name == SERVERS else FROM_PERSON
             try:
                 found = read_pack(read_if_there(path) or b"", str(path), origin)
@@ -160,34 +169,26 @@ class RegisteredPacks:
         """Return the pack files, those of MCP servers first: a person's file replaces them."""
         directories = (self.directory / SERVERS, self.directory)
         try:
-            return [path for each in directories for path in sorted(each.glob("*.yaml"))]
+            # hidden ones are an editor's
+            return [path for each in directories for path in sorted(each.glob("[!.]*.yaml"))]
         except OSError:
             return []
 
-    def _seen(self) -> object:
-        """Return the identity of each file, which another content changes."""
-        found = []
-        try:
-            with os.scandir(self._directory) as entries:
-                for entry in entries:
-                    state = entry.stat()
-                    found.append((entry.name, state.st_ino, state.st_size, state.st_mtime_ns))
-        except FileNotFoundError:
-            return ()
-        return tuple(sorted(found))
-
     def _states(self) -> dict[str, bool]:
-        data = read_if_there(self.directory / STATES)
+        path = self.directory / STATES
+        data = read_if_there(path)
         if not data:
             return {}
         from uncaged_bundles.storage.document import load_yaml
 
-        found = load_yaml(data, str(self.directory / STATES)) or {}
-        if not isinstance(found, dict):
-            raise UsageError(
-                f"{self.directory / STATES}: must be a mapping from pack to true or false"
-            )
-        return {str(name): bool(enabled) for name, enabled in found.items()}
+        remedy = "correct it, or remove it, and each pack is enabled or not as its own file says"
+        try:
+            found = load_yaml(data, str(path)) or {}
+        except DamagedError as exc:
+            raise DamagedError(f"{exc}; {remedy}") from exc
+        if not (isinstance(found, dict) and all(isinstance(one, bool) for one in found.values())):
+            raise UsageError(f"{path}: must be a mapping from pack to true or false; {remedy}")
+        return {name: enabled for name, enabled in found.items() if isinstance(name, str)}
 
     def _choose(self, name: str, enabled: bool | None) -> None:
         self.directory.mkdir(mode=0o700, exist_ok=True)
@@ -196,7 +197,8 @@ class RegisteredPacks:
             states = {key: value for key, value in self._states().items() if key != name}
             if enabled is not None:
                 states[name] = enabled
-            lines = [f"{key}: {'true' if value else 'false'}\n" for key, value in states.items()]
+            # quoted: `no` alone is a truth value
+            lines = [f"{json.dumps(key)}: {json.dumps(value)}\n" for key, value in states.items()]
             write_atomically(path, "".join(sorted(lines)).encode())
         self._stamp = None
 

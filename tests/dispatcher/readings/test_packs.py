@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from testbed.sentences import add_flow, called, parameters
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, UsageError
 from uncaged_dispatcher.calls import Interpretation, Miss, Question
 from uncaged_dispatcher.readings.collision_scan import similar_flows, static_collisions
 from uncaged_dispatcher.readings.context import SentenceContext
@@ -340,3 +341,48 @@ def test_a_pack_of_a_site_is_not_read_without_a_page(
     for wrong in (b"urlPatterns: [x]\n", b'hosts: ["https://music.test/"]\n', b"hosts: music\n"):
         with pytest.raises(UsageError, match=r"hosts|urlPatterns"):
             music.add(MUSIC + wrong, "music.yaml")
+
+
+@pytest.mark.parametrize("name", ["no", "on", "null", "true"])
+def test_a_pack_may_have_a_name_that_is_a_value_in_yaml(
+    music: PackManager, interpreter: Interpreter, name: str
+) -> None:
+    """A disabled pack of such a name is disabled, and no other pack appears."""
+    music.add(MUSIC.replace(b"name: music", f'name: "{name}"'.encode()), "named.yaml")
+    music.remove("music")
+    before = {report.pack.name for report in music.reports()[0]}
+    music.set_enabled(name, False)
+    missed = interpreter.interpret("put on rock")
+    assert isinstance(missed, Miss)
+    assert missed.enable == f"uncaged-workflow pack enable {name}"
+    assert {report.pack.name for report in music.reports()[0]} == before
+    music.set_enabled(name, True)
+    assert called(interpreter, "put on rock") == [("play-genre", {"genre": "rock"})]
+
+
+def test_a_link_that_leads_nowhere_hides_no_change(
+    engine: Engine, music: PackManager, interpreter: Interpreter
+) -> None:
+    """An editor's lock, a link to nothing and a pipe among the pack files: a later pack is read at
+    the next sentence, and what is no file is named.
+    """
+    music.remove("music")
+    directory = engine.store.root / "packs"
+    (directory / ".#music.yaml").symlink_to("person@machine.1")
+    (directory / "gone.yaml").symlink_to("nowhere")
+    os.mkfifo(directory / "pipe.yaml")
+    assert isinstance(interpreter.interpret("put on rock"), Miss)
+    (directory / "music.yaml").write_bytes(MUSIC)
+    assert called(interpreter, "put on rock") == [("play-genre", {"genre": "rock"})]
+    problems = music.reports()[1]
+    assert [Path(problem.split()[0]).name for problem in problems] == ["gone.yaml", "pipe.yaml"]
+
+
+@pytest.mark.parametrize("states", ["[", "- music", "music: 'no'"])
+def test_states_that_cannot_be_read_have_a_next_step(
+    engine: Engine, music: PackManager, states: str
+) -> None:
+    """No pack is enabled against a person's choice; the message says how to go on."""
+    (engine.store.root / "packs" / "states").write_text(states)
+    with pytest.raises(UncagedError, match=r"packs/states.*; correct it, or remove it"):
+        music.reports()
