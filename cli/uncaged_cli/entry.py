@@ -17,6 +17,7 @@ GC_THRESHOLD = 100_000
 """Allocations between two garbage collections. The imports of a start leave no garbage; collecting
 took a tenth of its time, and a quarter of listing ten thousand threads.
 """
+EXIT_INTERRUPTED = 130
 OPTIONS_OF_DO = frozenset(("--yes", "--no-model", "--detach", "--json", "--verbose", "-v"))
 """Options that neither take a word nor change how a sentence is read."""
 OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate"))
@@ -24,6 +25,13 @@ OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate"))
 
 def main() -> NoReturn:
     """Run the command line of this process."""
+    try:
+        _main()
+    except KeyboardInterrupt:  # before, or after, the verb itself
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _main() -> NoReturn:
     gc.set_threshold(GC_THRESHOLD)
     open_standard_descriptors()
     launching = start_early(sys.argv[1:])

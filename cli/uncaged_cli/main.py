@@ -16,12 +16,12 @@ from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 from uncaged_bundles.version import __version__
 
 from .display.output import PROGRAM, Styled, note
+from .entry import EXIT_INTERRUPTED
 from .lazy import LazyGroup
 
 if TYPE_CHECKING:
     from uncaged_engine.worker.client import Launching
 
-EXIT_INTERRUPTED = 130
 MACHINE_ERRORS = frozenset(
     (
         errno.ENOSPC,

@@ -20,6 +20,7 @@ from .display import json_output
 from .display.output import PROGRAM, Styled, next_step, note
 from .display.sentences import show_miss, show_result, understood
 from .display.started import follow_or_print
+from .entry import EXIT_INTERRUPTED
 from .inputs.answers import can_ask, respond
 from .inputs.consent import is_attended
 from .runtime import now_ms
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from .display.plain import FollowView
 
-EXIT_INTERRUPTED = 130
 EXIT_WAITING = 8
 
 

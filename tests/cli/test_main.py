@@ -190,6 +190,20 @@ def test_an_ascii_stream_is_no_bug(environment: dict[str, str], flow: Callable[[
     assert "said \\xe9\\u2026" in done.stdout
 
 
+def test_ctrl_c_before_the_verb_prints_no_traceback(environment: dict[str, str]) -> None:
+    """A command that is interrupted while its modules are imported ends with 130, as later."""
+    code = "import os, signal; from uncaged_cli import entry; "
+    early = "entry.start_early = lambda words: os.kill(os.getpid(), signal.SIGINT); entry.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code + early],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """--version, as everywhere."""
     from uncaged_bundles.version import __version__

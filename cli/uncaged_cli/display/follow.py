@@ -17,6 +17,7 @@ from uncaged_engine.threads.ending import Ending, ending_of
 from uncaged_engine.threads.notifications import mark_seen
 from uncaged_engine.threads.timeline import Record, Timeline
 
+from ..entry import EXIT_INTERRUPTED
 from . import json_output
 from .output import is_terminal, next_step, note
 from .plain import FollowedRecord, FollowView, PlainView
@@ -26,7 +27,6 @@ from .thread_list import summary_document
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadView
 
-EXIT_INTERRUPTED = 130
 UNPRICED = "the cost limit does not count models without a known price; add them under `prices` in config.yaml, or set --max-tokens"
 
 

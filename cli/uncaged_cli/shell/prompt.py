@@ -26,8 +26,9 @@ from uncaged_dispatcher.conversations.log import read_state
 from uncaged_dispatcher.conversations.requests import check_text
 
 from ..display.output import PROGRAM, note
+from ..entry import EXIT_INTERRUPTED
 from ..inputs.answers import respond
-from ..main import EXIT_INTERRUPTED, group, guarded
+from ..main import group, guarded
 from ..request_run import RequestOutcome, RequestOutput, new_request
 from .at_verbs import run_verb, verb_line, verb_words
 from .completer import LineCompleter

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from uncaged_bundles.errors import UsageError, os_problem
 
 from ..display.output import Styled, note
-from ..main import EXIT_INTERRUPTED, guarded
+from ..entry import EXIT_INTERRUPTED
+from ..main import guarded
 
 if TYPE_CHECKING:
     from .line_host import LineHost
