@@ -21,20 +21,25 @@ from ..expectations import described
 from ..healing.healed import healed_in, with_healed
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
-from ..secrets import BoundSecrets
 from ..session.client import SessionClient
 from ..session.messages import ContextSpec
+from .table import operation_named
 
 __all__ = ["LostPage", "fields_of", "open_or_restore", "save_checkpoint"]
 
 RESTORE_S = 30.0
+ActedStep = tuple[int, Mapping[str, object]]
+"""Seq and operation of a step that acted, or may have."""
 
 
 class LostPage(Exception):
     """The page of a thread is gone, and steps acted on it after the checkpoint."""
 
-    def __init__(self, found: Checkpoint, thread: str, why: str = "") -> None:
-        steps = f"step{'' if len(found.acted) == 1 else 's'} {', '.join(map(str, found.acted))}"
+    def __init__(
+        self, found: Checkpoint, acted: Sequence[ActedStep], thread: str, why: str = ""
+    ) -> None:
+        numbers = ", ".join(str(seq) for seq, _ in acted)
+        steps = f"step{'' if len(acted) == 1 else 's'} {numbers}"
         super().__init__(
             f"the browser context of this thread is gone, and {steps} acted on its page after the checkpoint of step"
             f" {found.seq}{why}; --redo loads the checkpoint and does {steps} again, --skip goes on without this step, and"
@@ -44,11 +49,11 @@ class LostPage(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The last checkpoint of a thread. acted: steps that acted after it, by seq."""
+    """The last checkpoint of a thread. doubtful: steps after it, by seq, that acted or failed."""
 
     seq: int
     hash: str
-    acted: tuple[int, ...]
+    doubtful: tuple[int, ...]
 
 
 def save_checkpoint(
@@ -75,12 +80,12 @@ def open_or_restore(
     client: SessionClient,
     spec: ContextSpec,
     context: EffectContext,
-    secrets_for: Callable[[Operation], BoundSecrets],
+    perform_again: Callable[[Mapping[str, object]], object],
 ) -> None:
     """Open the context of a thread; if it had one that is gone, at the last checkpoint.
 
     Args:
-        secrets_for: returns the secrets that an operation types.
+        perform_again: performs an operation of the journal in the context.
     Raises:
         LostPage: a step acted on the page since, and no person decided to redo it, or the attempt
             to redo it failed.
@@ -92,8 +97,9 @@ def open_or_restore(
         return
     if spec.name in client.status()["threads"]:
         return
-    if found.acted and not context.redo:
-        raise LostPage(found, context.thread_id)
+    acted = acted_steps(found, context)
+    if acted and not context.redo:
+        raise LostPage(found, acted, context.thread_id)
     try:
         saved: dict[str, Any] = json.loads(BlobDirectory(context.store.blobs).get(found.hash))
     except DamagedError as exc:
@@ -106,11 +112,11 @@ def open_or_restore(
         return
     try:
         _load(client, spec.name, found, saved["url"])
-        for seq, body in acted_bodies(found, context):
-            if why := _redone(client, spec, body, secrets_for):
+        for seq, body in acted:
+            if why := _redone(body, perform_again):
                 client.close_context(spec.name)
                 text = f"; step {seq} failed when it was done again: {why}"
-                raise LostPage(found, context.thread_id, text)
+                raise LostPage(found, acted, context.thread_id, text)
     except BaseException:
         client.close()  # the context ends with the connection
         raise
@@ -131,44 +137,44 @@ def _load(client: SessionClient, name: str, found: Checkpoint, url: str) -> None
 
 
 def _redone(
-    client: SessionClient,
-    spec: ContextSpec,
-    body: Mapping[str, object],
-    secrets_for: Callable[[Operation], BoundSecrets],
+    body: Mapping[str, object], perform_again: Callable[[Mapping[str, object]], object]
 ) -> str:
     """Perform an operation of the journal once more; return why it failed."""
-    operation = read_operation(body)
-    secrets = secrets_for(operation)
     try:
-        answer = client.perform(spec.name, body, operation.timeout_s, secrets, spec.scope)
+        answer = perform_again(body)
     except BrowserProblem as exc:
         return str(exc)
     drift = answer.get("drift") if isinstance(answer, Mapping) else None
     return f"the page differs: {described(drift)}" if drift else ""
 
 
-def acted_bodies(
-    found: Checkpoint, context: EffectContext
-) -> list[tuple[int, Mapping[str, object]]]:
-    """Return the operations, by seq, that acted after a checkpoint, as the journal has them; one
-    that was healed has the target with which it was performed.
+def acted_steps(found: Checkpoint, context: EffectContext) -> list[ActedStep]:
+    """Return the steps that acted on the page after a checkpoint, or that may have and failed, with
+    the operations that the journal has of them; one that was healed has the target with which it
+    was performed.
     """
-    if not found.acted:
+    if not found.doubtful:
         return []
     journal = context.store.journal_of(context.thread_id)
     if journal is None:
         raise NotFoundError(f"thread {context.thread_id} was removed")
     records = parse_records(journal.read_bytes(), BlobDirectory(context.store.blobs))
     intents = {record["seq"]: record["intent"] for record in records if "intent" in record}
-    healed = {step["seq"]: healed_in(step.get("outcome")) for step in context.steps()}
-    bodies = [
-        (seq, shapes.mapping(handled(intents[seq]["browser"]), ("intent", seq)))
-        for seq in found.acted
-    ]
-    return [
-        (seq, with_healed(read_operation(body), targets) if (targets := healed.get(seq)) else body)
-        for seq, body in bodies
-    ]
+    steps = {step["seq"]: step for step in context.steps()}
+    acted: list[ActedStep] = []
+    for seq in found.doubtful:
+        kind, body = next(iter(intents[seq].items()))
+        if kind != "browser" or not (steps[seq].get("acted") or _changes_pages(body)):
+            continue
+        mapping = shapes.mapping(handled(body), ("intent", seq))
+        healed = healed_in(steps[seq].get("outcome"))
+        acted.append((seq, with_healed(read_operation(mapping), healed) if healed else mapping))
+    return acted
+
+
+def _changes_pages(body: object) -> bool:
+    operation = operation_named(body)
+    return operation is not None and operation.effect != "reads"
 
 
 def _differs(found: Checkpoint, url: str, why: str) -> EnvironmentLacks:
@@ -180,16 +186,19 @@ def _differs(found: Checkpoint, url: str, why: str) -> EnvironmentLacks:
 
 
 def _may_have_acted(error: object) -> bool:
+    """Whether an effect of any kind failed in a way that leaves open how much of it was done."""
     return isinstance(error, Mapping) and error.get("kind") in ("timeout", "refused", "crashed")
 
 
 def _last_checkpoint(steps: Sequence[Mapping[str, Any]]) -> Checkpoint | None:
-    acted: list[int] = []
+    doubtful: list[int] = []
     for step in reversed(steps):
         if "checkpoint" in step:
             return Checkpoint(
-                seq=int(step["seq"]), hash=str(step["checkpoint"]), acted=tuple(reversed(acted))
+                seq=int(step["seq"]),
+                hash=str(step["checkpoint"]),
+                doubtful=tuple(reversed(doubtful)),
             )
         if step.get("acted") or _may_have_acted(step.get("error")):
-            acted.append(int(step["seq"]))
+            doubtful.append(int(step["seq"]))
     return None

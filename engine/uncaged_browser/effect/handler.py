@@ -21,27 +21,26 @@ from uncaged_engine.services.blobs import BlobDirectory
 
 from ..knowledge.index import knowledge_path
 from ..lookup.performing import looked_up
-from ..lookup.requests import LOOKUPS, FindPage, SearchWeb
-from ..operations import OPERATIONS, Operation, read_operation
+from ..lookup.requests import FindPage, SearchWeb
+from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
-from ..questions.requests import QUESTIONS, PageQuestion
+from ..questions.requests import PageQuestion
 from ..secrets import BoundSecrets
 from ..session.address import DEFAULT_SESSION
 from ..session.client import SessionClient, SessionGone, kept_client
 from ..session.messages import KEPT, ContextSpec, MissingContext
 from .checkpoints import LostPage, fields_of, open_or_restore, save_checkpoint
-from .healing import perform_or_heal
+from .healing import Perform, perform_or_heal
 from .limits import BrowserLimits
 from .parts import part_that_is_off
 from .secrets import EffectSecrets
+from .table import EFFECTS, operation_named
 
-__all__ = ["EFFECTS", "BrowserCall", "BrowserHandler"]
+__all__ = ["BrowserCall", "BrowserHandler"]
 
 if TYPE_CHECKING:
     from ..goal.tools import BrowserTools
 
-EFFECTS = {**OPERATIONS, **LOOKUPS, **QUESTIONS}
-"""All that the effect can do, by name."""
 PICTURE_S = 5.0
 GONE = "the browser session ended during the operation"
 NOT_PRIVATE = (
@@ -57,7 +56,7 @@ class BrowserHandler(Handler):
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return ``repeat`` for an operation that only reads; a person decides about the others."""
         del bundle
-        operation = EFFECTS.get(str(body.get("do"))) if isinstance(body, Mapping) else None
+        operation = operation_named(body)
         return "repeat" if operation is not None and operation.effect == "reads" else "ask"
 
     def tools(self, options: Mapping[str, object], context: EffectContext) -> BrowserTools:
@@ -116,7 +115,9 @@ class BrowserCall:
                     value = self._value(client, secrets)
                 except MissingContext:
                     begun = False
-                    open_or_restore(client, self._spec, context, self._secrets.for_operation)
+                    open_or_restore(
+                        client, self._spec, context, lambda body: self._again(client, body)
+                    )
                     begun = True
                     value = self._value(client, secrets)
                 checkpoint = (
@@ -145,20 +146,36 @@ class BrowserCall:
 
     def _value(self, client: SessionClient, secrets: BoundSecrets) -> Any:
         """Return the session's answer, or that of the operation on a healed target."""
+        perform = self._performing(client, secrets)
+        if isinstance(self._operation, FindPage | SearchWeb):
+            return self._looked_up(self._operation, perform)
+        return perform_or_heal(self._operation, self._body, self._context, perform)
+
+    def _again(self, client: SessionClient, body: Mapping[str, object]) -> Any:
+        """Perform an operation of the journal once more; return the session's answer."""
+        operation = read_operation(body, table=EFFECTS)
+        perform = self._performing(client, self._secrets.for_operation(operation))
+        if isinstance(operation, FindPage | SearchWeb):
+            return self._looked_up(operation, perform)
+        return perform(body, operation.timeout_s)
+
+    def _performing(self, client: SessionClient, secrets: BoundSecrets) -> Perform:
+        """Return what performs an operation in the context of the thread."""
         name, scope = self._spec.name, self._spec.scope
 
         def perform(body: Mapping[str, object], timeout_s: float) -> Any:
             return client.perform(name, body, timeout_s, secrets, scope)
 
-        if isinstance(self._operation, FindPage | SearchWeb):
-            return looked_up(
-                self._operation,
-                self._context.config.browser,
-                # a thread with a context of its own does not learn what the person visited
-                knowledge_path(self._context.store) if name == KEPT else None,
-                perform,
-            )
-        return perform_or_heal(self._operation, self._body, self._context, perform)
+        return perform
+
+    def _looked_up(self, operation: FindPage | SearchWeb, perform: Perform) -> dict[str, Any]:
+        return looked_up(
+            operation,
+            self._context.config.browser,
+            # a thread with a context of its own does not learn what the person visited
+            knowledge_path(self._context.store) if self._spec.name == KEPT else None,
+            perform,
+        )
 
     def _picture(self, client: SessionClient) -> dict[str, str]:
         """Keep a picture of the page if the thread has screenshots; a picture that cannot be made

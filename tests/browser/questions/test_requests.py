@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_browser.effect.handler import EFFECTS
+from uncaged_browser.effect.table import EFFECTS
 from uncaged_browser.operations import read_operation
 from uncaged_bundles.shapes import ShapeError
 
