@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 STRING_INTRODUCER = re.compile("\x1b[\\]PX^_]|[\x90\x98\x9d\x9e\x9f]")
 STRING_END = re.compile("\x07|\x1b\\\\|\x9c")
@@ -62,6 +64,19 @@ def _without_strings(text: str) -> str:
 def clean_line(text: str) -> str:
     """Return *text* cleaned and folded into one line."""
     return " ".join(clean(text).split())
+
+
+def encodable(value: Any) -> Any:
+    """Return JSON data whose texts have U+FFFD for halves of surrogate pairs, which a page may show
+    and no file can hold.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else SURROGATE.sub("\ufffd", value)
+    if isinstance(value, Mapping):
+        return {encodable(key): encodable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [encodable(one) for one in value]
+    return value
 
 
 def columns(text: str) -> int:

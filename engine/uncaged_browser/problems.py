@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+from uncaged_bundles.clean import encodable
+
 __all__ = ["BrowserProblem", "ProblemKind"]
 
 ProblemKind = Literal[
@@ -32,9 +34,9 @@ class BrowserProblem(Exception):
     """
 
     def __init__(self, kind: ProblemKind, message: str, *, candidates: Sequence[str] = ()) -> None:
-        super().__init__(message[:MAX_MESSAGE_CHARACTERS])
+        super().__init__(encodable(message[:MAX_MESSAGE_CHARACTERS]))  # it may quote a page
         self.kind: ProblemKind = kind
-        self.candidates = tuple(candidates)
+        self.candidates = tuple(map(encodable, candidates))
 
     def document(self) -> dict[str, object]:
         """Return the error as JSON data, as an outcome has it."""

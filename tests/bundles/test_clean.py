@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uncaged_bundles.clean import clean, clean_line, columns, shorten
+from uncaged_bundles.clean import clean, clean_line, columns, encodable, shorten
 
 ATTACKS = {
     "colour": ("\x1b[31mred\x1b[0m", "red"),
@@ -58,6 +58,12 @@ def test_a_carriage_return_cannot_paint_over_a_line() -> None:
 def test_lone_surrogates_can_be_printed() -> None:
     """Text from broken JSON is encodable afterwards."""
     clean("\ud800x").encode()
+
+
+def test_data_of_any_page_can_be_encoded() -> None:
+    """In JSON data only halves of surrogate pairs are replaced, in keys, too."""
+    found = encodable({"a\ud800": ["\udfffb", 1, None, {"c": "\U0001f600"}]})
+    assert found == {"a\ufffd": ["\ufffdb", 1, None, {"c": "\U0001f600"}]}
 
 
 def test_ordinary_text_stays_as_it_is() -> None:

@@ -17,6 +17,8 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Any
 
+from uncaged_bundles.clean import encodable
+
 from ..elements.finding import Found
 from ..elements.targets import ElementTarget
 from ..operations import Operation, Tabs, WaitFor
@@ -96,7 +98,7 @@ class DrivenContext:
                     "timeout",
                     f"{operation.do}: the page did not answer within {operation.timeout_s:g} s",
                 ) from None
-            return answer
+            return encodable(answer)
 
     def _limited(
         self, operation: Operation, scope: BrowserScope

@@ -5,6 +5,7 @@ is read as a foreign operation.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from uncaged_bundles import shapes
+from uncaged_bundles.clean import encodable
 from uncaged_bundles.records import dataclass
 
 from ..elements.targets import ElementName
@@ -28,12 +30,16 @@ from ..operations import (
     Switch,
     Upload,
     read_operation,
+    write_operation,
 )
-from .recording import MAX_STEPS
+from .recording import MAX_BYTES, MAX_STEPS
 
 __all__ = ["PageState", "StepNotes"]
 
 MAX_SCROLLS = 20
+MAX_LEFT_OUT = 100
+MAX_LINE = 300
+MAX_STEP_BYTES = 256 << 10
 MAX_TITLE = 200
 REACH_S = 30.0
 """Limit of a scrolling that ends at an element."""
@@ -52,7 +58,7 @@ class PageState:
     @classmethod
     def of(cls, value: object) -> PageState:
         """Read the state that a page reported."""
-        fields = value if isinstance(value, Mapping) else {}
+        fields = encodable(value) if isinstance(value, Mapping) else {}
         texts = {key: str(fields.get(key, ""))[:2_000] for key in ("url", "title", "heading")}
         return cls(**texts)
 
@@ -67,6 +73,8 @@ class StepNotes:
         self._tabs: list[int] = []
         self._tab = 0
         self._scrolled = 0.0
+        self._bytes = 0
+        self._is_full = False
 
     def navigate(self, url: str, tab: int = 0, *, opened: bool = False) -> None:
         """Note an address that a person opened.
@@ -87,14 +95,22 @@ class StepNotes:
         Args:
             tab: number of its tab, which is at *url*.
         """
-        if len(self.steps) >= MAX_STEPS:
+        if self._is_full:
             return
+        note = encodable(note)
         state = PageState.of(note.get("state")) if note.get("top") is True else None
         try:
             body = _body(note, frames)
             operation = None if body is None else read_operation(body, ("note",))
         except (shapes.ShapeError, TypeError, ValueError) as exc:
-            self.left_out.append(f"{str(note.get('kind'))[:20]}: {exc}"[:300])
+            self.leave(f"{str(note.get('kind'))[:20]}: {exc}")
+            return
+        if operation is not None and _size_of(operation) > MAX_STEP_BYTES:
+            self.leave(f"{operation.do}: it is larger than {MAX_STEP_BYTES >> 10} KiB")
+            return
+        if len(self.steps) >= MAX_STEPS or self._bytes > MAX_BYTES // 2:
+            self._is_full = True
+            self.left_out.append(f"all after step {len(self.steps):,}: the recording is full")
             return
         if state is not None:
             self.settle(state, tab)
@@ -103,6 +119,11 @@ class StepNotes:
             self._scroll(note, state)
         elif operation is not None:
             self._merge(operation, state, note)
+
+    def leave(self, line: str) -> None:
+        """Keep a line about what is left out, unless a page makes too many."""
+        if len(self.left_out) < MAX_LEFT_OUT:
+            self.left_out.append(encodable(line[:MAX_LINE]))
 
     def settle(self, state: PageState, tab: int = 0) -> None:
         """Give the last step its expectation: what its page changed, or the page that it opened."""
@@ -124,6 +145,7 @@ class StepNotes:
 
     def _append(self, operation: Operation, state: PageState | None) -> None:
         self._scrolled = 0.0
+        self._bytes += _size_of(operation)
         self.steps.append(operation)
         self._before.append(state)
 
@@ -166,14 +188,13 @@ class StepNotes:
             case Press(key="Enter") if same and isinstance(last, Press) and note.get("repeat"):
                 return
             case Upload():
-                self.left_out.append(
-                    f"upload of {', '.join(operation.files)}: only the names are noted"
-                )
+                self.leave(f"upload of {', '.join(operation.files)}: only the names are noted")
                 self._append(operation, state)
             case _:
                 self._append(operation, state)
 
     def _replace(self, operation: Operation) -> None:
+        self._bytes += _size_of(operation) - _size_of(self.steps[-1])
         self.steps[-1] = operation
 
     def _scroll(self, note: Mapping[str, object], state: PageState | None) -> None:
@@ -194,6 +215,10 @@ class StepNotes:
             self._append(Scroll(direction=direction), state)
             scrolled = 0.0
         self._scrolled = scrolled
+
+
+def _size_of(operation: Operation) -> int:
+    return len(json.dumps(write_operation(operation)))
 
 
 def _body(note: Mapping[str, object], frames: Frames) -> dict[str, Any] | None:

@@ -137,7 +137,7 @@ class Recorder:
         while frame.parent_frame is not None:
             found = self._frames.get(frame)
             if found is None:
-                self._notes.left_out.append(f"{str(note.get('kind'))[:20]} in an unknown frame")
+                self._notes.leave(f"{str(note.get('kind'))[:20]} in an unknown frame")
                 return
             chain.append(found)
             frame = frame.parent_frame

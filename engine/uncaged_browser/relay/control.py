@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from uncaged_bundles.clean import encodable
+
 from ..driving.context import MARGIN_S, MAX_REASON
 from ..driving.tabs import tab_with_words
 from ..operations import Navigate, Open, Operation, Switch, Tabs
@@ -118,7 +120,7 @@ class ExtensionControl:
         context = await self._connected(link)
         match operation:
             case Tabs():
-                answer: object = await self._tabs(link, context, scope)
+                answer: object = encodable(await self._tabs(link, context, scope))
             case Switch():
                 answer = await self._switch(link, context, operation, scope)
             case _:

@@ -4,6 +4,7 @@ can be opened.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +45,8 @@ PAGES = {
     "asking": "<script>document.title = 'asked'; navigator.geolocation.getCurrentPosition(() => 0, problem =>"
     " document.title = 'no position'); Notification.requestPermission().then(answer => note = answer)</script>",
     "leaving": "<script>onbeforeunload = event => event.preventDefault()</script><button>Stay</button>",
+    "halves": "<h1>H</h1><button>B</button><button>C</button><script>const half = 'Half \\ud800'; document.title = half;"
+    " for (const one of document.querySelectorAll('h1,button')) one.textContent = half</script>",
     "calm": "<h1>Calm</h1>",
 }
 
@@ -225,6 +228,20 @@ def test_a_huge_download_is_not_taken(hostile: Hostile) -> None:
         ]
         assert large == []
         assert is_calm(perform)
+
+
+def test_halves_of_characters_leave_no_page(hostile: Hostile) -> None:
+    """What no journal can hold is replaced in each answer, and in the text of an error."""
+    with hostile.context() as perform:
+        answers = [perform("navigate", url="/halves")]
+        readings = ("address", "tabs", "text", "html", "view", "elements", "forms", "actions")
+        answers += [perform(do) for do in readings]
+        with pytest.raises(BrowserProblem) as found:
+            perform("click", target={"css": "button"}, timeout_s=1)
+        written = json.dumps([*answers, found.value.document()], ensure_ascii=False)
+        assert "Half \ufffd" in written
+        assert "Half \ufffd" in str(found.value)
+        written.encode()
 
 
 def test_a_page_that_asks_for_a_password_is_reported(hostile: Hostile) -> None:
