@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
 from .errors import BundleError
 
@@ -115,9 +117,16 @@ def whole(value: object, path: Path) -> int:
 
 
 def number(value: object, path: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not _is_number(value):
         raise ShapeError(path, f"must be a number, not {shown(value)}")
     return value
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Tell a number that a float can hold; a longer one of a foreign file would overflow later."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def not_negative(value: object, path: Path) -> float:
@@ -127,7 +136,7 @@ def not_negative(value: object, path: Path) -> float:
 
 
 def positive(value: object, path: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+    if not _is_number(value) or value <= 0:
         raise ShapeError(path, f"must be a positive number, not {shown(value)}")
     return value
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from uncaged_bundles import shapes
 
+from ..addresses import parts_of
 from ..elements.targets import ElementName
 from ..expectations import PageExpectation
 from ..operations import (
@@ -25,11 +25,12 @@ from ..operations import (
     Switch,
     WaitFor,
 )
-from .recording import MAX_HOSTS, MAX_STEPS, Recording, RecordingError, hosts_of
+from .recording import MAX_HOSTS, MAX_STEPS, Recording, RecordingError, checked, hosts_of, parsed
 
 __all__ = ["read_devtools"]
 
 MAX_NAME = 200
+MAX_FRAME_NUMBER = 10_000
 BUTTONS: Mapping[str, Any] = {"primary": "left", "auxiliary": "middle", "secondary": "right"}
 MODIFIERS = ("Control", "Alt", "Meta", "Shift")
 CLICKABLE = ("button", "link", "menuitem", "tab", "option", "checkbox", "radio")
@@ -45,10 +46,7 @@ def read_devtools(text: str) -> Recording:
     Raises:
         RecordingError: it is torn or malformed, or goes to too many hosts.
     """
-    try:
-        value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as exc:
-        raise RecordingError("torn", f"the recording is not whole JSON: {exc}") from None
+    value = parsed(text)
     path: shapes.Path = ("recording",)
     try:
         shapes.json_data(value, path)
@@ -71,11 +69,12 @@ def finished(title: str, steps: list[Operation], left_out: list[str]) -> Recordi
     Raises:
         RecordingError: it has no address to begin at, or too many hosts.
     """
-    url = next((step.url for step in steps if isinstance(step, Navigate)), "")
-    if not url:
+    loads = [number for number, step in enumerate(steps) if _is_load(step)]
+    if not loads:
         raise RecordingError("malformed", "the recording has no step that loads an address")
-    while steps and not isinstance(steps[0], Navigate):
-        left_out.append(f"{steps.pop(0).do}: before the first address")
+    left_out += (f"{step.do}: before the first address" for step in steps[: loads[0]])
+    del steps[: loads[0]]
+    url = getattr(steps[0], "url", "")
     first, *others = hosts_of(url, tuple(steps))
     if len(others) >= MAX_HOSTS:
         raise RecordingError(
@@ -89,6 +88,10 @@ def finished(title: str, steps: list[Operation], left_out: list[str]) -> Recordi
         left_out=tuple(left_out),
         hosts=tuple(others),
     )
+
+
+def _is_load(step: Operation) -> bool:
+    return isinstance(step, Navigate) and step.url != "about:blank"
 
 
 class DevToolsReader:
@@ -113,7 +116,10 @@ class DevToolsReader:
         if operation is None:
             return
         expect = _expectation(step, path)
-        self.steps.append(operation if expect is None else _expecting(operation, expect))
+        try:
+            self.steps.append(checked(replace(operation, expect=expect)))
+        except shapes.ShapeError as exc:
+            self._leave(path, str(exc))
 
     def _leave(self, path: shapes.Path, reason: str) -> None:
         number = next((part for part in reversed(path) if isinstance(part, int)), 0)
@@ -308,8 +314,9 @@ def _by_name(
 
 def _frame(step: Mapping[str, object], path: shapes.Path) -> tuple[tuple[ElementName, ...], ...]:
     numbers = shapes.items(step.get("frame", []), (*path, "frame"))
+    number = shapes.whole_between(0, MAX_FRAME_NUMBER)
     return tuple(
-        (ElementName(way="xpath", value=f"(//iframe|//frame)[{shapes.whole(one, path) + 1}]"),)
+        (ElementName(way="xpath", value=f"(//iframe|//frame)[{number(one, path) + 1}]"),)
         for one in numbers
     )
 
@@ -318,20 +325,16 @@ def _expectation(step: Mapping[str, object], path: shapes.Path) -> PageExpectati
     events = shapes.items(step.get("assertedEvents", []), (*path, "assertedEvents"))
     for index, event in enumerate(events):
         fields = shapes.mapping(event, (*path, "assertedEvents", index))
-        url = shapes.text(fields.get("url", ""), path)
+        url = _pattern(shapes.text(fields.get("url", ""), path))
         title = shapes.text(fields.get("title", ""), path)
         if fields.get("type") == "navigation" and (url or title):
-            return PageExpectation(url=_pattern(url) or None, title=title or None)
+            return PageExpectation(url=url or None, title=title or None)
     return None
 
 
 def _pattern(url: str) -> str:
     """Return the address without what differs each time: query and fragment."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{parts.path or '/'}" if parts.scheme else ""
-
-
-def _expecting(operation: Operation, expect: PageExpectation) -> Operation:
-    from dataclasses import replace
-
-    return replace(operation, expect=expect)
+    parts = parts_of(url)
+    if parts is None or not parts.scheme:
+        return ""
+    return f"{parts.scheme}://{parts.netloc}{parts.path or '/'}"

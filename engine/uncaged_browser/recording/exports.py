@@ -54,7 +54,7 @@ def _recorder_steps(step: Operation) -> list[Fields]:
     match step:
         case operations.Navigate(url=url) | operations.Open(url=url):
             return [{"type": "navigate", "url": url}]
-        case operations.Click():
+        case operations.Click() if step.times < 3:
             return [_recorder_click(step)]
         case operations.Fill(text=text):
             enter = _recorder_keys("Enter") if step.submit else []
@@ -220,6 +220,8 @@ def _python_click(step: operations.Click) -> str:
     options = [] if step.button == "left" else [f"button={_q(step.button)}"]
     if step.offset is not None:
         options.append(f"position={_point(step.offset)}")
+    if step.times == 3:
+        options.append("click_count=3")
     method = "dblclick" if step.times == 2 else "click"
     return f"{method}({', '.join(options)})"
 

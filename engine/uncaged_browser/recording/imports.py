@@ -6,7 +6,7 @@ from typing import Literal
 
 from .codegen import read_codegen
 from .devtools import read_devtools
-from .recording import MAX_BYTES, Recording, RecordingError, read_recording
+from .recording import Recording, read_recording
 from .selenium import read_selenium
 
 __all__ = ["ImportFormat", "import_recording"]
@@ -29,6 +29,4 @@ def import_recording(text: str, format: ImportFormat) -> Recording:
     Raises:
         RecordingError: the text is torn, too large, malformed, or goes to too many hosts.
     """
-    if len(text) > MAX_BYTES:
-        raise RecordingError("too-large", f"a recording has at most {MAX_BYTES >> 20} MiB")
     return READERS[format](text)

@@ -17,7 +17,16 @@ from uncaged_bundles.records import dataclass, replace
 
 from ..operations import Navigate, Open, Operation, read_operation, write_operation
 
-__all__ = ["Recording", "RecordingError", "hosts_of", "hosts_seen", "read_recording"]
+__all__ = [
+    "Recording",
+    "RecordingError",
+    "check_size",
+    "checked",
+    "hosts_of",
+    "hosts_seen",
+    "parsed",
+    "read_recording",
+]
 
 FORMAT = 1
 MAX_BYTES = 4 << 20
@@ -130,20 +139,45 @@ def read_recording(text: str) -> Recording:
         RecordingError: it is torn, of a newer format, too large, goes to hosts that it does not
             name, or is malformed.
     """
-    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        raise RecordingError("too-large", f"a recording has at most {MAX_BYTES >> 20} MiB")
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise RecordingError(
-            "torn", f"the recording is not whole JSON: line {exc.lineno}: {exc.msg}"
-        ) from None
-    except RecursionError:
-        raise RecordingError("malformed", "the recording is nested too deeply") from None
+    value = parsed(text)
     try:
         return _read(value)
     except shapes.ShapeError as exc:
         raise RecordingError("malformed", str(exc)) from None
+
+
+def parsed(text: str) -> object:
+    """Return the JSON data in the text of a file.
+
+    Raises:
+        RecordingError: it is too large, torn, or nested too deeply.
+    """
+    check_size(text)
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise RecordingError("malformed", "the recording is nested too deeply") from None
+    except ValueError as exc:  # also a number of thousands of digits
+        raise RecordingError("torn", f"the recording is not whole JSON: {exc}") from None
+
+
+def check_size(text: str) -> None:
+    """Refuse the text of a file that is too large.
+
+    Raises:
+        RecordingError: it is.
+    """
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        raise RecordingError("too-large", f"a recording has at most {MAX_BYTES >> 20} MiB")
+
+
+def checked(operation: Operation) -> Operation:
+    """Return an operation that was made of a foreign file, read as one of a recording.
+
+    Raises:
+        ShapeError: a value of it is wrong.
+    """
+    return read_operation(write_operation(operation), (operation.do,))
 
 
 def _read(value: object) -> Recording:
@@ -210,7 +244,10 @@ def check_hosts(recording: Recording) -> None:
     Raises:
         RecordingError: it does.
     """
-    first, *others = hosts_of(recording.url, ()) + hosts_of(recording.url, recording.steps)
+    hosts = hosts_of(recording.url, ()) + hosts_of(recording.url, recording.steps)
+    if not hosts:
+        raise RecordingError("malformed", f"recording {recording.name!r} loads no address")
+    first, *others = hosts
     known = {first, *(host.casefold() for host in recording.hosts)}
     foreign = [host for host in dict.fromkeys(others) if host not in known]
     if foreign:

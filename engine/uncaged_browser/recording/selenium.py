@@ -28,11 +28,12 @@ from ..operations import (
     WaitFor,
 )
 from .devtools import finished
-from .recording import MAX_BYTES, MAX_STEPS, Recording, RecordingError
+from .recording import MAX_STEPS, Recording, RecordingError, checked, parsed
 
 __all__ = ["read_selenium"]
 
 KEY = re.compile(r"\$\{KEY_([A-Z_0-9]+)\}")
+FRAME_NUMBER = re.compile(r"[0-9]{1,4}")
 KEYS: Mapping[str, str] = {
     "ENTER": "Enter",
     "RETURN": "Enter",
@@ -67,17 +68,9 @@ def read_selenium(text: str) -> Recording:
     Raises:
         RecordingError: it is torn, too large, malformed, or loads no address.
     """
-    if len(text) > MAX_BYTES:
-        raise RecordingError("too-large", f"a project has at most {MAX_BYTES >> 20} MiB")
+    value = parsed(text)
     try:
-        project = shapes.mapping(json.loads(text), ("project",))
-    except json.JSONDecodeError as exc:
-        message = f"the project is not whole JSON: line {exc.lineno}: {exc.msg}"
-        raise RecordingError("torn", message) from None
-    except (RecursionError, shapes.ShapeError) as exc:
-        raise RecordingError("malformed", f"the project is no project: {exc}") from None
-    try:
-        return _read(project)
+        return _read(shapes.mapping(value, ("project",)))
     except shapes.ShapeError as exc:
         raise RecordingError("malformed", str(exc)) from None
 
@@ -121,34 +114,40 @@ class SeleniumReader:
             return
         try:
             self._add(word, command)
-        except UnknownCommand as exc:
+        except (UnknownCommand, shapes.ShapeError) as exc:
             self.left_out.append(f"command {number}: {exc}")
 
     def _add(self, word: str, command: Mapping[str, object]) -> None:
         target, value = str(command.get("target", "")), str(command.get("value", ""))
         match word:
             case "open":
-                self.steps.append(Navigate(url=urljoin(self._base, target)))
+                self.steps.append(checked(Navigate(url=self._address(target))))
                 self._frames.clear()
             case "selectFrame":
                 self._select_frame(target)
             case "sendKeys":
-                self.steps += _keys(value, self._on(command))
+                self.steps += [checked(one) for one in _keys(value, self._on(command))]
             case "close":
                 self.steps.append(Close())
             case "assertTitle" | "verifyTitle" if self.steps:
                 known = (self.steps[-1].expect or PageExpectation()).document()
                 expect = PageExpectation(**{**known, "title": target.replace("*", r"\*")})  # type: ignore[arg-type]
-                self.steps[-1] = replace(self.steps[-1], expect=expect)
+                self.steps[-1] = checked(replace(self.steps[-1], expect=expect))
             case "assertText" | "verifyText" if value:
                 text = (ElementName(way="text", value=value),)
                 here = tuple(self._frames)
-                self.steps.append(WaitFor(until="element", target=text, frame=here))
+                self.steps.append(checked(WaitFor(until="element", target=text, frame=here)))
             case _:
                 make = COMMANDS.get(word)
                 if make is None:
                     raise UnknownCommand(f"{word[:60]} has no operation")
-                self.steps.append(make(self._on(command), value))
+                self.steps.append(checked(make(self._on(command), value)))
+
+    def _address(self, target: str) -> str:
+        try:
+            return urljoin(self._base, target)
+        except ValueError:
+            raise UnknownCommand(f"open {target[:60]!r} is no address") from None
 
     def _on(self, command: Mapping[str, object]) -> On:
         """Return the element of a command, with all its locators."""
@@ -169,7 +168,7 @@ class SeleniumReader:
                 del self._frames[-1:]
             case "relative", "top":
                 self._frames.clear()
-            case "index", number if number.isdigit():
+            case "index", number if FRAME_NUMBER.fullmatch(number):
                 path = f"(//iframe|//frame)[{int(number) + 1}]"
                 self._frames.append((ElementName(way="xpath", value=path),))
             case _:

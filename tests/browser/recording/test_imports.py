@@ -130,6 +130,64 @@ def test_a_name_without_a_role_is_looked_for_in_fitting_ways() -> None:
     assert {"role": "button", "name": "Mail"} not in fill["target"]
 
 
+NUMBERED = {
+    "recorder": {"steps": [{"type": "navigate", "url": URL}, {**ON, "type": "hover", "x": "N"}]},
+    "selenium": {"url": URL, "tests": ["N"]},
+    "recording": {"format": 1, "name": "x", "url": URL, "steps": [{"do": "zoom", "factor": "N"}]},
+}
+
+
+@pytest.mark.parametrize("form", list(NUMBERED))
+def test_numbers_of_any_length_are_refused(form: Any) -> None:
+    """A number that Python does not read is a fault of the file."""
+    text = json.dumps(NUMBERED[form])
+    with pytest.raises(RecordingError, match="whole JSON"):
+        import_recording(text.replace('"N"', "1" * 5_000), form)
+
+
+def test_a_number_that_no_float_holds_is_refused() -> None:
+    """A whole number of hundreds of digits would overflow when it is used."""
+    for form, offset in (("recording", {"factor": 10**400}), ("recorder", {"offsetX": 10**400})):
+        step = {"do": "zoom"} if form == "recording" else {**ON, "type": "click", "offsetY": 1}
+        start = {"type": "navigate", "url": URL} if form == "recorder" else {"do": "reload"}
+        document = {"steps": [start, {**step, **offset}]}
+        ours = {"format": 1, "name": "x", "url": URL} if form == "recording" else {}
+        with pytest.raises(RecordingError, match="number"):
+            import_recording(json.dumps({**ours, **document}), form)  # type: ignore[arg-type]
+
+
+def test_a_recording_without_an_address_is_refused() -> None:
+    """A file that loads nothing, or the empty page alone, has no host that its flow is for."""
+    empty = "about:blank"
+    ours = {"format": 1, "name": "x", "url": empty, "steps": [{"do": "navigate", "url": empty}]}
+    theirs = {"steps": [{"type": "navigate", "url": empty}]}
+    for form, document in (("recorder", theirs), ("recording", ours)):
+        with pytest.raises(RecordingError, match="address"):
+            import_recording(json.dumps(document), form)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ({"selectors": ["#" + "a" * 3_000]}, "at most 2000"),
+        ({"selectors": ["text/"]}, "is empty"),
+        ({"frame": [0] * 11}, "at most 10 are followed"),
+    ],
+)
+def test_a_step_that_no_flow_can_perform_is_left_out(step: dict[str, Any], reason: str) -> None:
+    """A value beyond the limits of an operation is found when the file is read."""
+    recording = devtools({"type": "click", "selectors": ["#a"], **step}, {**ON, "type": "hover"})
+    assert [one.do for one in recording.steps[1:]] == ["hover"]
+    assert recording.left_out[0].startswith("step 2: click") and reason in recording.left_out[0]
+
+
+def test_a_malformed_address_of_an_event_is_no_expectation() -> None:
+    """The step itself is kept."""
+    event = {"type": "navigation", "url": "http://[x"}
+    [body] = bodies(devtools({**ON, "type": "hover", "assertedEvents": [event]}))
+    assert "expect" not in body
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -221,6 +279,96 @@ def test_a_script_of_the_code_generator_becomes_operations() -> None:
     assert not Path("/tmp/codegen-ran").exists()
 
 
+def script(*lines: str) -> Recording:
+    body = "".join(
+        f"    {line}\n" for line in ("page = context.new_page()", f'page.goto("{URL}")', *lines)
+    )
+    return import_recording(f"def run(playwright):\n{body}", "playwright")
+
+
+@pytest.mark.parametrize(
+    ("call", "body"),
+    [
+        ("click(click_count=3)", {"do": "click", "times": 3}),
+        ("wait_for(state='hidden')", {"do": "wait", "for": "gone"}),
+        ("set_checked(checked=True)", {"do": "check"}),
+        ("select_option(label='Red')", {"do": "select", "options": ["Red"]}),
+        ("press(key='Enter', timeout=5)", {"do": "press", "key": "Enter"}),
+        (
+            "drag_to(page.locator('#b'), target_position={'x': 1, 'y': 2})",
+            {"do": "drag", "onto": [{"css": "#b"}], "onto_offset": [1, 2]},
+        ),
+    ],
+)
+def test_named_arguments_of_a_call_are_carried_over(call: str, body: dict[str, Any]) -> None:
+    """An argument means the same by its name as by its place."""
+    recording = script(f"page.locator('#a').{call}")
+    assert bodies(recording) == [{**body, "target": [{"css": "#a"}]}], recording.left_out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "page.get_by_role('button', name='x', pressed=True).click()",
+        "page.locator('div', has_text='x').click()",
+        "page.locator('div').filter(has_text='x', has_not_text='y').click()",
+        "page.locator('#a').click(modifiers=['Shift'])",
+        "page.locator('#a').click(**more)",
+        "page.locator('#a').click(button=5)",
+        "page.locator('#a').click(position={'x': 1})",
+        "page.locator('#a').nth('x').click()",
+        "page.locator('#a').select_option(index=2)",
+        "page.locator('#a').check(checked=False)",
+        "page.locator('#a').wait_for(state=state)",
+        "page.locator('#a').fill(os.environ[name])",
+        "page.locator('#a').fill(os.environ['A B'])",
+        "page.locator('#a').fill('\\ud800')",
+        "page.locator('').click()",
+        "page.keyboard.press('')",
+        "expect(page).to_have_title('')",
+    ],
+)
+def test_a_call_that_would_lose_something_is_listed(line: str) -> None:
+    """What an argument says of the element or the action is never dropped: the step would be
+    another one.
+    """
+    recording = script(line)
+    assert recording.steps[1:] == () and recording.steps[0].expect is None
+    [left] = recording.left_out
+    assert left.startswith("line 4: ")
+
+
+def test_steps_of_a_script_act_in_their_own_tabs() -> None:
+    """A step on a tab that was used before switches back to it; a tab whose address is not known is
+    left alone, and so is the end of a script.
+    """
+    lines = (
+        "page.get_by_text('New').click()",
+        "page1.get_by_text('In the new one').click()",
+        "page.get_by_text('Back').click()",
+        "page1.get_by_text('Where?').click()",
+        "page2 = context.new_page()",
+        "page2.goto('https://shop.test/help')",
+        "page.get_by_text('First').click()",
+        "page2.get_by_text('Help').click()",
+        "page2.close()",
+        "page.close()",
+    )
+    recording = script(*lines)
+    back, there = ({"do": "switch", "words": url} for url in (URL, f"{URL}help"))
+    clicks = [
+        {"do": "click", "target": [{"text": name, "exact": False}]}
+        for name in ("New", "In the new one", "Back", "First", "Help")
+    ]
+    opened = {"do": "open", "url": f"{URL}help"}
+    assert bodies(recording) == [
+        *(*clicks[:2], back, clicks[2], opened, back, clicks[3], there, clicks[4]),
+    ]
+    assert recording.left_out == ("line 7: page1 is another tab, whose address is not known",)
+    frames = script("page.frame_locator('#f').nth(1).get_by_text('x').click()")
+    assert bodies(frames)[0]["frame"] == [[{"css": "#f >> nth=1"}]]
+
+
 def test_a_script_that_is_no_python_is_refused() -> None:
     """A torn script, and one that loads no address, are errors."""
     for text in ("page.goto(", "x = 1", "(" * 10_000):
@@ -252,6 +400,16 @@ def test_a_recording_goes_to_a_playwright_script_and_back() -> None:
     assert [step.get("target", [None])[0] for step in bodies(again)] == [
         step.get("target", [None])[0] for step in bodies(recording)
     ]
+
+
+def test_a_triple_click_stays_one() -> None:
+    """A script says the number; the Recorder has no such step, so it is not a single click."""
+    recording = script("page.locator('#a').click(click_count=3)")
+    assert bodies(import_recording(to_playwright_python(recording), "playwright")) == bodies(
+        recording
+    )
+    last = json.loads(to_recorder_json(recording))["steps"][-1]
+    assert (last["type"], last["parameters"]["times"]) == ("customStep", 3)
 
 
 def test_a_text_of_a_recording_is_never_code_of_the_export() -> None:
@@ -318,6 +476,17 @@ def test_a_project_of_selenium_ide_becomes_operations() -> None:
     assert steps[6]["target"] == [{"text": "Thanks"}]
     assert [line.partition(":")[0] for line in recording.left_out] == [
         *("command 1", "command 11", "command 13", "test 'Other'"),
+    ]
+    broken = side(
+        ("open", "http://[x", ""),
+        ("open", "/", ""),
+        ("selectFrame", "index=²", ""),
+        ("type", "id=a", "\ud800"),
+        ("assertTitle", "", ""),
+    )
+    left = import_recording(broken, "selenium").left_out
+    assert [line.partition(":")[0] for line in left[:4]] == [
+        *("command 1", "command 3", "command 4", "command 5"),
     ]
     for text, fault in (
         (side()[:-9], "torn"),
