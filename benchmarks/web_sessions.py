@@ -208,7 +208,7 @@ OPERATIONS: dict[str, dict[str, object]] = {
 
 
 async def _both(directory: Path, url: str, bench: Bench) -> dict[str, list[tuple[float, float]]]:
-    options = LaunchOptions(program=find_browser(None, os.environ), extension=EXTENSION)
+    options = LaunchOptions(program=find_browser(None, os.environ), extensions=[EXTENSION])
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in OPERATIONS}
     async with (
         async_playwright() as playwright,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testbed.browsers import ControlledBrowser
+from testbed.browsers import PAIRING_PAGE, ControlledBrowser
 from testbed.webserver import Reply, Seen, WebServer, redirect, serving, text
 from uncaged_browser.operations import OPERATIONS, read_operation
 from uncaged_browser.problems import BrowserProblem
@@ -263,6 +264,48 @@ def test_a_page_is_scrolled_and_zoomed(browser: ControlledBrowser, form: Callabl
     assert browser.problem("zoom", factor=50).kind == "unsupported"
 
 
+def test_a_page_is_read_aloud(browser: ControlledBrowser, form: Callable[[], str]) -> None:
+    """The text of the page or an element is read by a voice of this machine, until it is stopped or
+    the page is left.
+    """
+    form()
+    answer = browser.do("speak", target={"css": "#end"})
+    assert (answer["voice"], answer["characters"]) == ("Test voice", len("The end"))
+    assert browser.spoken()[-1] == "Test voice: The end"
+    assert browser.do("stop_speaking") == {"stopped": 1}
+    assert browser.do("stop_speaking") == {"stopped": 0}
+    browser.do("speak")
+    assert browser.spoken()[-1] == "Test voice: Form", "the page's first line"
+    tab = browser.do("address")["tab"]
+    browser.do("reload")
+    assert browser.do("stop_speaking", tab=tab) == {"stopped": 0}
+    page = page_at(browser, browser.do("address")["url"])
+    browser.run(page.evaluate("() => { document.documentElement.lang = 'de-AT'; }"))
+    assert browser.do("speak", target={"css": "#end"})["voice"] == "Stimme"
+    browser.run(page.evaluate("() => { document.body.innerHTML = '<p id=end>'; }"))
+    assert browser.problem("speak").kind == "refused"
+
+
+def test_the_person_is_shown_the_agent_s_status_and_settings(
+    browser: ControlledBrowser, form: Callable[[], str]
+) -> None:
+    """The extension shows a status on its button until another one, and opens its settings beside
+    the tab under control; without the extension, nothing is shown, and there are no settings.
+    """
+    with_extension = browser.listener is not None
+    assert browser.do("status", text="Ordering", busy=True) == {"shown": with_extension}
+    assert form() == "Form"
+    if not with_extension:
+        assert browser.problem("settings").kind == "unsupported"
+        return
+    until(browser, lambda: button_of(browser), ["…", "uncaged-workflow Ordering"])
+    assert browser.do("settings") == {"opened": True}
+    until(browser, lambda: PAIRING_PAGE in [page.url for page in browser.context.pages], True)
+    assert form() == "Form"
+    browser.do("status")
+    until(browser, lambda: button_of(browser), ["on", "uncaged-workflow"])
+
+
 def test_links_are_followed(browser: ControlledBrowser, form: Callable[[], str]) -> None:
     """A link is followed by its words or its position, in the tab or in a new window."""
     assert browser.do("follow", words="second")["title"] == "Second page"
@@ -412,6 +455,23 @@ def test_each_operation_is_in_this_suite() -> None:
     """The table of operations has none that the tests above do not perform."""
     source = Path(__file__).read_text("utf-8")
     assert set(OPERATIONS) == set(re.findall(r'browser\.do\(\s*"(\w+)"', source))
+
+
+def until(browser: ControlledBrowser, read: Callable[[], object], wanted: object) -> None:
+    """Wait until a value is as it should be."""
+    end_s = time.monotonic() + 30
+    while (found := read()) != wanted:
+        assert time.monotonic() < end_s, found
+        browser.run(asyncio.sleep(0.02))
+
+
+def button_of(browser: ControlledBrowser) -> list[str]:
+    """Badge and title of the extension's button."""
+    workers = browser.context.service_workers
+    [worker] = [one for one in workers if one.url.endswith("/service_worker.js")]
+    script = "() => Promise.all([chrome.action.getBadgeText({}), chrome.action.getTitle({})])"
+    found: list[str] = browser.run(worker.evaluate(script))
+    return found
 
 
 def page_at(browser: ControlledBrowser, url: str) -> Any:

@@ -28,6 +28,8 @@ from uncaged_browser.relay.pairing import Pairings
 from uncaged_browser.session.messages import KEPT, ContextSpec
 from uncaged_browser.session.proxies import proxied
 
+VOICE = Path(__file__).with_name("voice")
+"""Extension with a voice that notes each utterance, and ends none."""
 KINDS = ("playwright", "extension")
 PAIRING_PAGE = f"chrome-extension://{EXTENSION_ID}/pairing.html"
 
@@ -69,6 +71,17 @@ class ControlledBrowser:
         """Open an address and return its tab."""
         return str(self.do("open", url=url)["tab"])
 
+    def spoken(self) -> list[str]:
+        """The utterances that the voice received."""
+
+        async def read() -> list[str]:
+            workers = self.context.service_workers
+            [voice] = [one for one in workers if one.url.endswith("/voice.js")]
+            found: list[str] = await voice.evaluate("spoken")
+            return found
+
+        return list(self.run(read()))
+
     def close_tabs(self) -> None:
         """Close all tabs but an empty one, past the control."""
 
@@ -106,7 +119,7 @@ async def _running(
     options = LaunchOptions(
         program=find_browser(None, os.environ),
         proxy=address,
-        extension=EXTENSION if kind == "extension" else None,
+        extensions=[VOICE, *([EXTENSION] if kind == "extension" else [])],
     )
     async with AsyncExitStack() as stack:
         stack.enter_context(proxy)

@@ -213,6 +213,18 @@ class Browser:
     async def zoom(self, factor, **more):
         return await take("zoom", {"factor": factor}, more)
 
+    async def speak(self, target=None, **more):
+        return await take("speak", {"target": target}, more)
+
+    async def stop_speaking(self, **more):
+        return await take("stop_speaking", {}, more)
+
+    async def status(self, text=None, **more):
+        return await take("status", {"text": text}, more)
+
+    async def settings(self, **more):
+        return await take("settings", {}, more)
+
     async def wait(self, until=None, target=None, **more):
         return await take("wait", {"for": until, "target": target}, more)
 

@@ -51,13 +51,13 @@ NO_SANDBOX = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """How a browser is started. extension: the directory of an extension that is loaded."""
+    """How a browser is started. extensions: the directories of those that are loaded."""
 
     program: Path
     headless: bool = True
     sandbox: bool = True
     proxy: str | None = None
-    extension: Path | None = None
+    extensions: Sequence[Path] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,12 @@ async def launched(
     profile = directory / "profile"
     profile.mkdir(mode=0o700, exist_ok=True)
     program = _program(options.program, directory, profile)
-    if options.extension is not None:  # where the user for scripts can read it
-        copy = directory / "extension"
-        shutil.copytree(options.extension, copy, dirs_exist_ok=True)
-        options = replace(options, extension=copy)
+    copies = [directory / f"extension-{number}" for number in range(len(options.extensions))]
+    for extension, copy in zip(options.extensions, copies, strict=True):
+        shutil.copytree(
+            extension, copy, dirs_exist_ok=True
+        )  # where the user for scripts can read it
+    options = replace(options, extensions=copies)
     context = await _start(playwright, options, program, profile)
     try:
         if context.browser is None:
@@ -106,10 +108,11 @@ async def _start(
 
     arguments = [*ARGUMENTS, *(["--headless=new"] if options.headless else [])]
     left_out = []
-    if options.extension is not None:
+    if options.extensions:
+        directories = ",".join(map(str, options.extensions))
         arguments += [
-            f"--load-extension={options.extension}",
-            f"--disable-extensions-except={options.extension}",
+            f"--load-extension={directories}",
+            f"--disable-extensions-except={directories}",
         ]
         left_out.append("--disable-extensions")
     try:

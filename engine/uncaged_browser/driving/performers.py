@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import operations
 from ..operations import Operation
-from . import content, elements, navigation, offering, operable, viewing, waiting
+from . import content, elements, navigation, offering, operable, speaking, viewing, waiting
 
 if TYPE_CHECKING:
     from .context import DrivenContext
@@ -46,4 +46,8 @@ PERFORMERS: Mapping[type[Operation], Performer] = {
     operations.Scroll: elements.scroll,
     operations.Zoom: waiting.zoom,
     operations.WaitFor: waiting.wait,
+    operations.Speak: speaking.speak,
+    operations.StopSpeaking: speaking.stop_speaking,
+    operations.ShowStatus: speaking.show_status,
+    operations.OpenSettings: speaking.settings,
 }

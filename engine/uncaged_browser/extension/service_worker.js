@@ -13,6 +13,7 @@ const CALLS = {
   "debugger.attach": call => chrome.debugger.attach(...call),
   "debugger.detach": call => chrome.debugger.detach(...call),
   "debugger.sendCommand": call => chrome.debugger.sendCommand(...call),
+  "runtime.openOptionsPage": () => chrome.runtime.openOptionsPage(),
   "tabs.create": call => chrome.tabs.create(...call),
   "tabs.get": call => chrome.tabs.get(...call),
   "tabs.query": call => chrome.tabs.query(...call),

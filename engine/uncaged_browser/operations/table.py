@@ -33,6 +33,7 @@ from .acting import (
     Zoom,
 )  # fmt: skip
 from .operation import Operation
+from .person import OpenSettings, ShowStatus, Speak, StopSpeaking
 from .reading import ReadActions, ReadElements, ReadForms, ReadHtml, ReadText, ReadView, Screenshot
 from .tabs import Address, Back, Close, Follow, Forward, Navigate, Open, Reload, Switch, Tabs
 
@@ -43,7 +44,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
     for cls in (
         Tabs, Open, Close, Switch, Navigate, Back, Forward, Reload, Address, ReadText, ReadHtml, ReadView, ReadElements,
         ReadForms, ReadActions, CallAction, Screenshot, Click, Follow, Fill, Type, Press, Select, SetChecked, Upload, Hover, Drag, Scroll,
-        Zoom, WaitFor,
+        Zoom, WaitFor, Speak, StopSpeaking, ShowStatus, OpenSettings,
     )
 }  # fmt: skip
 """Operations by name."""

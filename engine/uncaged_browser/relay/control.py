@@ -11,10 +11,20 @@ from uncaged_bundles.clean import encodable
 
 from ..driving.context import MARGIN_S, MAX_REASON
 from ..driving.tabs import tab_with_words
-from ..operations import Navigate, Open, Operation, Switch, Tabs
+from ..operations import (
+    Navigate,
+    Open,
+    OpenSettings,
+    Operation,
+    ShowStatus,
+    StopSpeaking,
+    Switch,
+    Tabs,
+)
 from ..problems import BrowserProblem
 from ..scope import EVERYWHERE, BrowserScope
 from ..secrets import NO_BOUND_SECRETS, BoundSecrets
+from .badge import AgentBadge
 from .context import ExtensionContext, shown_tab
 from .link import ExtensionLink
 from .listener import ExtensionListener
@@ -27,8 +37,6 @@ __all__ = ["ExtensionControl"]
 
 CONNECT_TIMEOUT_S = 20.0
 AWAY = "no browser is connected through the extension; an extension that is paired connects within 30 s"
-BADGE = "on"
-BADGE_WORKING = "…"
 
 
 class ExtensionControl:
@@ -56,6 +64,7 @@ class ExtensionControl:
         self._current: int | None = None
         self._opened: set[int] = set()
         self._opened_in = ""
+        self._badge = AgentBadge()
 
     async def perform(
         self,
@@ -71,7 +80,7 @@ class ExtensionControl:
             raise BrowserProblem("closed", f"{operation.do}: {AWAY}")
         try:
             async with asyncio.timeout(operation.timeout_s + 2 * MARGIN_S), self._lock:
-                await self._show(link, BADGE_WORKING, operation.do)
+                await self._badge.work(link, operation.do)
                 return await self._perform(link, operation, secrets, scope)
         except Error as exc:
             raise BrowserProblem("closed", f"{operation.do}: {exc.message[:MAX_REASON]}") from None
@@ -87,7 +96,7 @@ class ExtensionControl:
                 "closed", f"{operation.do}: the connection to the extension was lost"
             ) from None
         finally:
-            await self._show(link, BADGE, "")
+            await self._badge.rest(link)
 
     @property
     def context(self) -> ExtensionContext | None:
@@ -117,14 +126,21 @@ class ExtensionControl:
         secrets: BoundSecrets,
         scope: BrowserScope,
     ) -> object:
-        context = await self._connected(link)
+        match operation:  # of no tab
+            case ShowStatus():
+                return await self._badge.set(link, operation)
+            case OpenSettings():
+                await link.call("runtime.openOptionsPage")
+                return {"opened": True}
+            case _:
+                context = await self._connected(link)
         match operation:
             case Tabs():
                 answer: object = encodable(await self._tabs(link, context, scope))
             case Switch():
                 answer = await self._switch(link, context, operation, scope)
             case _:
-                if not isinstance(operation, Open):
+                if not isinstance(operation, Open | StopSpeaking):
                     await self._reach(link, context, operation)
                 answer = await context.perform(operation, secrets, scope)
         page = context.tabs.current
@@ -242,12 +258,6 @@ class ExtensionControl:
         await link.call("tabs.update", number, {"active": True})
         await context.take(number)
         return await context.perform(replace(operation, tab=str(number), words=""))
-
-    async def _show(self, link: ExtensionLink, text: str, title: str) -> None:
-        """Show the agent's state on the extension's badge, without waiting for it."""
-        with suppress(BrowserProblem):
-            await link.request("action.setBadgeText", {"text": text})
-            await link.request("action.setTitle", {"title": f"uncaged-workflow {title}".strip()})
 
 
 async def _all(link: ExtensionLink) -> list[dict[str, Any]]:

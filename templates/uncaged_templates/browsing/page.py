@@ -51,6 +51,10 @@ def words_of(answer):
         return actions_in(answer)
     if "text" in answer:
         return answer["text"][:SHOWN_CHARACTERS]
+    if "voice" in answer:
+        return f"reading {answer['characters']} characters aloud"
+    if "stopped" in answer:
+        return "stopped" if answer["stopped"] else "no page is being read aloud"
     if "title" in answer:
         return f"{answer['title']} ({answer['url']})" if answer["title"] else answer["url"]
     if "moved" in answer:

@@ -146,6 +146,38 @@ FLOWS = (
         examples=[("read this page", {})],
     ),
     PageFlow(
+        name="read-aloud",
+        title="Read the page aloud",
+        description="Reads the visible text of the current page aloud, with a voice of the browser.",
+        operation={"do": "speak"},
+        patterns=[
+            f"{POLITE} read (me)? (the | this) page (aloud | out loud | to me) (please)?",
+            f"{POLITE} read (me)? (the | this) page (aloud | out loud) to me (please)?",
+        ],
+        examples=[("read this page aloud", {}), ("can you read the page to me", {})],
+    ),
+    PageFlow(
+        name="stop-reading",
+        title="Stop reading aloud",
+        description="Stops reading pages of the browser session aloud.",
+        operation={"do": "stop_speaking"},
+        patterns=[
+            f"{POLITE} stop (reading | speaking) (the page | this page)? (aloud | out loud)? (please)?"
+        ],
+        examples=[("stop reading", {}), ("stop reading aloud", {})],
+    ),
+    PageFlow(
+        name="browser-settings",
+        title="Open the browser's settings",
+        description="Opens the settings of the extension in the person's browser.",
+        operation={"do": "settings"},
+        patterns=[
+            f"{POLITE} (open | show) (me)? (the)? (browser)? settings (please)?",
+            f"{POLITE} (open | show) (me)? (the)? settings of (the | my) (browser | extension) (please)?",
+        ],
+        examples=[("open the settings", {}), ("show me the settings of the extension", {})],
+    ),
+    PageFlow(
         name="page-actions",
         title="Show what a page offers",
         description="Lists what can be done on the current page of the browser session: forms with"
