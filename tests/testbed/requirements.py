@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
+import subprocess
 from collections.abc import Iterable
 
 import pytest
@@ -15,7 +17,11 @@ from uncaged_browser.browsers.installed import usable_browsers
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_engine.sandbox.mechanism import choose, landlock_abi
 
-NAMES = ("bubblewrap", "landlock", "strace", "chromium", *LANDLOCK_VERSIONS)
+NAMES = ("bubblewrap", "landlock", "strace", "chromium", "xvfb", "own-network", *LANDLOCK_VERSIONS)
+
+
+OWN_NETWORK = ("unshare", "--net", "--mount")
+"""Words in front of a command that give it a network and mounts of its own."""
 
 
 def need(names: Iterable[str]) -> None:
@@ -34,6 +40,11 @@ def lacking(name: str) -> str:
         return "" if straced.available() else "strace is not installed, or may not trace here"
     if name == "chromium":
         return "" if usable_browsers(os.environ) else "no usable browser is installed"
+    if name == "xvfb":
+        return "" if shutil.which("Xvfb") else "Xvfb is not installed"
+    if name == "own-network":
+        made = subprocess.run([*OWN_NETWORK, "true"], capture_output=True, text=True, check=False)
+        return f"no network of its own: {made.stderr.strip()}" if made.returncode else ""
     if name in LANDLOCK_VERSIONS:
         offered = landlock_abi(os.uname().machine)
         return (
