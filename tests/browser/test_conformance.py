@@ -436,6 +436,34 @@ def test_a_tab_that_a_person_closes_fails_its_own_calls(
     assert browser.do("address", tab=kept)["title"] == "First page"
 
 
+def test_a_switch_knows_the_tabs_of_the_caller_s_scope_alone(
+    browser: ControlledBrowser, site: WebServer
+) -> None:
+    """Tabs elsewhere are neither named nor shown, and do not make words ambiguous; a switch leads
+    away from them.
+    """
+    inside = browser.show(f"{site.url}/first")
+    outside = browser.show(f"http://localhost:{site.port}/first?secret")
+    scope = BrowserScope.of([site.host])
+
+    def switch(**body: str) -> Any:
+        operation = read_operation({"do": "switch", **body})
+        return browser.run(browser.control.perform(operation, scope=scope))
+
+    for body, kind in (({"words": "secret"}, "not-found"), ({"tab": outside}, "closed")):
+        with pytest.raises(BrowserProblem) as caught:
+            switch(**body)
+        assert caught.value.kind == kind
+        assert "localhost" not in str(caught.value) and not caught.value.candidates
+        assert browser.do("address")["tab"] == outside, "it is current as before"
+    browser.do("switch", tab=inside)
+    with pytest.raises(BrowserProblem):
+        switch(words="secret")
+    assert browser.do("address")["tab"] == inside
+    browser.do("switch", tab=outside)
+    assert switch(words="page")["tab"] == inside
+
+
 def test_a_form_is_not_sent_outside_of_the_caller_s_scope(
     browser: ControlledBrowser, site: WebServer
 ) -> None:

@@ -21,7 +21,7 @@ from uncaged_bundles.clean import encodable
 
 from ..elements.finding import Found
 from ..elements.targets import ElementTarget
-from ..operations import Operation, Tabs, WaitFor
+from ..operations import Operation, Switch, Tabs, WaitFor
 from ..problems import BrowserProblem
 from ..scope import EVERYWHERE, BrowserScope
 from ..secrets import NO_BOUND_SECRETS, BoundSecrets, name_of_secret
@@ -61,6 +61,7 @@ class DrivenContext:
         self._secret_fields: list[tuple[Page, Locator]] = []
         self._secret_values: dict[str, str] = {}
         self._secrets = NO_BOUND_SECRETS
+        self.caller_scope = EVERYWHERE
         self._lock = asyncio.Lock()
         context.on("dialog", self._dismiss)
         context.on("page", self._watch)
@@ -79,7 +80,7 @@ class DrivenContext:
         perform = PERFORMERS[type(operation)]
         async with self._lock:
             self._check_before(operation, scope)
-            self._secrets = secrets
+            self._secrets, self.caller_scope = secrets, scope
             try:
                 async with asyncio.timeout(operation.timeout_s + MARGIN_S):
                     await self.tabs.settle()
@@ -259,19 +260,17 @@ class DrivenContext:
             navigation.checked_url(url)
             self.scope.check(url)
             scope.check(url)
-        elif scope != EVERYWHERE and not isinstance(operation, Tabs):
+        elif scope != EVERYWHERE and not isinstance(operation, Tabs | Switch):
             scope.check(self.tabs.page_even_crashed(operation.tab).url)
 
     def _within(self, scope: BrowserScope, answer: object) -> object:
-        """Return an answer without tabs that the caller may not use.
+        """Return the answer of an operation.
 
         Raises:
-            BrowserProblem: the operation led to such a tab.
+            BrowserProblem: it led to a tab that the caller may not use.
         """
-        if scope == EVERYWHERE:
+        if scope == EVERYWHERE or isinstance(answer, list):
             return answer
-        if isinstance(answer, list):
-            return [tab for tab in answer if scope.allows(tab["url"])]
         if self.tabs.current is not None:
             scope.check(self.tabs.current.url)
         return answer

@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
+from ..operations import Switch
 from ..problems import BrowserProblem
+from ..scope import EVERYWHERE, BrowserScope
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
-__all__ = ["ContextTabs", "tab_with_words"]
+__all__ = ["ContextTabs", "tab_to_show"]
 
 MAX_TABS = 50
 
@@ -138,15 +140,13 @@ class ContextTabs:
         self._current = page
         return page
 
-    async def find(self, words: str) -> Page:
-        """Return the tab whose title or address has the words.
-
-        Raises:
-            BrowserProblem: none has, or several have.
-        """
-        pages = {self.id_of(page): page for page in self.pages}
-        found = tab_with_words([await self.document(page) for page in self.pages], words)
-        return pages[str(found["tab"])]
+    async def documents(self, scope: BrowserScope) -> list[dict[str, object]]:
+        """Return the tabs within a scope as JSON data."""
+        return [
+            await self.document(page)
+            for page in self.pages
+            if scope == EVERYWHERE or scope.allows(page.url)
+        ]
 
     async def document(self, page: Page) -> dict[str, object]:
         """Return a tab as JSON data."""
@@ -159,7 +159,25 @@ class ContextTabs:
         }
 
 
-def tab_with_words(tabs: Sequence[dict[str, object]], words: str) -> dict[str, object]:
+def tab_to_show(tabs: Sequence[dict[str, object]], operation: Switch) -> dict[str, object]:
+    """Return the tab that an operation switches to.
+
+    Args:
+        tabs: those that the caller may use, as JSON data.
+    Raises:
+        BrowserProblem: it names none of them, or several.
+    """
+    if (operation.tab is None) is (not operation.words.strip()):
+        raise BrowserProblem("unsupported", "switch needs a tab's id or words of its title")
+    if operation.tab is None:
+        return _tab_with_words(tabs, operation.words)
+    found = next((tab for tab in tabs if tab["tab"] == operation.tab), None)
+    if found is None:
+        raise BrowserProblem("closed", f"tab {operation.tab} is not open")
+    return found
+
+
+def _tab_with_words(tabs: Sequence[dict[str, object]], words: str) -> dict[str, object]:
     """Return the tab, as JSON data, whose title or address has the words.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..operations import Address, Close, Switch, Tabs, WaitFor, Zoom
 from ..problems import BrowserProblem
 from .elements import element_of
+from .tabs import tab_to_show
 
 if TYPE_CHECKING:
     from .context import DrivenContext
@@ -18,9 +19,9 @@ MAX_ZOOM = 5.0
 
 
 async def list_tabs(context: DrivenContext, operation: Tabs) -> list[dict[str, object]]:
-    """Return the open tabs."""
+    """Return the open tabs that the caller may use."""
     del operation
-    return [await context.tabs.document(page) for page in context.tabs.pages]
+    return await context.tabs.documents(context.caller_scope)
 
 
 async def address(context: DrivenContext, operation: Address) -> dict[str, object]:
@@ -30,13 +31,8 @@ async def address(context: DrivenContext, operation: Address) -> dict[str, objec
 
 async def switch(context: DrivenContext, operation: Switch) -> dict[str, object]:
     """Make another tab the current one."""
-    if (operation.tab is None) is (not operation.words.strip()):
-        raise BrowserProblem("unsupported", "switch needs a tab's id or words of its title")
-    page = (
-        context.tabs.page(operation.tab)
-        if operation.tab is not None
-        else await context.tabs.find(operation.words)
-    )
+    found = tab_to_show(await context.tabs.documents(context.caller_scope), operation)
+    page = context.tabs.page(str(found["tab"]))
     context.tabs.choose(page)
     await page.bring_to_front()
     return await context.tabs.document(page)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uncaged_bundles.clean import encodable
 
 from ..driving.context import MARGIN_S, MAX_REASON
-from ..driving.tabs import tab_with_words
+from ..driving.tabs import tab_to_show
 from ..operations import (
     Navigate,
     Open,
@@ -244,16 +244,7 @@ class ExtensionControl:
         scope: BrowserScope,
     ) -> object:
         """Show a tab to the person and take it; it is found among all tabs."""
-        if (operation.tab is None) is (not operation.words.strip()):
-            raise BrowserProblem("unsupported", "switch needs a tab's id or words of its title")
-        tabs = await self._tabs(link, context, scope)
-        if operation.tab is not None:
-            found = [tab for tab in tabs if tab["tab"] == operation.tab]
-            if not found:
-                raise BrowserProblem("closed", f"tab {operation.tab} is not open")
-            chosen = found[0]
-        else:
-            chosen = tab_with_words(tabs, operation.words)
+        chosen = tab_to_show(await self._tabs(link, context, scope), operation)
         number = int(str(chosen["tab"]))
         await link.call("tabs.update", number, {"active": True})
         await context.take(number)
