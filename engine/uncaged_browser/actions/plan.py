@@ -136,6 +136,11 @@ def _page_plan(
     planned = []
     for key, text in values.items():
         name = _key(key, list(properties), {})
+        if name_of_secret(text) is not None:
+            raise UsageError(
+                f"{action.name}: {text} is not given to an action of the page's own scripts;"
+                " a secret is only typed into a field"
+            )
         part = shapes.mapping(properties[name], ("parameters", name))
         kind = str(part.get("type", "string"))
         value = convert(text, kind)

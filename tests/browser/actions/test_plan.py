@@ -197,6 +197,14 @@ def test_values_of_a_page_s_action_have_its_types() -> None:
             plan_of(offered, values)
 
 
+def test_a_secret_is_not_given_to_a_page_s_action() -> None:
+    """The page's own scripts would read it: it is refused, and not left out of a flow."""
+    offered = page_answer(properties={"id": {"type": "string"}})
+    with pytest.raises(UsageError, match="secret:SHOP is not given"):
+        plan_of(offered, {"id": "secret:SHOP"})
+    assert plan_of(offered, {"id": "secret: SHOP"}).values
+
+
 def test_a_flow_of_a_page_s_action_calls_it_with_typed_arguments() -> None:
     """The arguments are placeholders that become data."""
     offered = page_answer(properties={"id": {"type": "integer"}}, required=["id"])
