@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import NotFoundError, UsageError
-from uncaged_bundles.records import replace
 from uncaged_engine.services.settings import BrowserSettings
 
 from ..knowledge.index import KnowledgeIndex
@@ -27,18 +26,15 @@ def looked_up(
     """Load the page that a lookup means, and return its tab.
 
     Args:
-        history: the index with the pages that were visited; None leaves out the resolver
-            ``history``.
+        history: file of the index with the pages that were visited; None if the caller may not
+            know them.
     Raises:
         BrowserProblem: it failed, or nothing was found.
     """
     if isinstance(operation, SearchWeb):
         return _searched(operation, settings, perform)
-    if history is None:
-        resolvers = tuple(one for one in settings.resolvers if one != "history")
-        settings = replace(settings, resolvers=resolvers)
-    finder = PageFinder(settings, KnowledgeIndex(history), perform, operation.timeout_s)
-    found = finder.open(operation.words)
+    index = None if history is None else KnowledgeIndex(history)
+    found = PageFinder(settings, index, perform, operation.timeout_s).open(operation.words)
     if operation.expect is None:
         return found
     expected = {"do": "address", "expect": operation.expect.document()}

@@ -38,9 +38,16 @@ class PageFinder:
     """Opens pages by name, each in a new tab; a tab in which nothing was found is closed."""
 
     def __init__(
-        self, settings: BrowserSettings, index: KnowledgeIndex, perform: Perform, timeout_s: float
+        self,
+        settings: BrowserSettings,
+        index: KnowledgeIndex | None,
+        perform: Perform,
+        timeout_s: float,
     ) -> None:
-        """Args: timeout_s: of each operation."""
+        """Args:
+        index: with the pages that were visited; None if the caller may not know them.
+        timeout_s: of each operation.
+        """
         self._settings = settings
         self._index = index
         self._perform = perform
@@ -85,6 +92,8 @@ class PageFinder:
             case "encyclopedia":
                 return self._opened(filled_template(settings.encyclopedia, name))
             case "history":
+                if self._index is None:
+                    raise BrowserProblem("refused", "a flow in a context of its own has none")
                 address = self._index.address_named(name)
                 if address is None:
                     raise BrowserProblem("not-found", "no page of the history has these words")

@@ -45,7 +45,7 @@ class ScriptedTabs:
         return {"tab": tab, "url": url, "title": "", "current": True, **status}
 
 
-def finder(tabs: ScriptedTabs, index: KnowledgeIndex, *resolvers: Resolver) -> PageFinder:
+def finder(tabs: ScriptedTabs, index: KnowledgeIndex | None, *resolvers: Resolver) -> PageFinder:
     settings = BrowserSettings(
         resolvers=resolvers,
         search="house",
@@ -110,6 +110,18 @@ def test_nothing_found_says_why_and_what_to_do(index: KnowledgeIndex) -> None:
     ):
         assert part in text
     assert caught.value.kind == "not-found" and tabs.open == {}
+
+
+def test_a_caller_without_the_history_is_told_so() -> None:
+    """The resolver is on, and the reason is another one."""
+    tabs = ScriptedTabs({})
+    for resolvers, reason in (
+        (("keyword", "history"), "history: a flow in a context of its own has none"),
+        (("keyword",), "history: switched off"),
+    ):
+        with pytest.raises(BrowserProblem, match=reason):
+            finder(tabs, None, *resolvers).open("volcano")
+    assert tabs.performed == []
 
 
 def test_a_provider_outside_the_scope_is_passed_over(index: KnowledgeIndex) -> None:
