@@ -5,7 +5,7 @@ that the policy binds it to.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from uncaged_bundles import shapes
 from uncaged_bundles.records import dataclass
@@ -13,7 +13,7 @@ from uncaged_engine.services.network import HostRules, WebProblem, read_patterns
 
 from .problems import BrowserProblem
 
-__all__ = ["NO_BOUND_SECRETS", "BoundSecrets", "name_of_secret"]
+__all__ = ["NO_BOUND_SECRETS", "BoundSecrets", "name_of_secret", "secrets_named"]
 
 WHOLE = re.compile(r"secret:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")
 
@@ -78,3 +78,19 @@ class BoundSecrets:
 
 
 NO_BOUND_SECRETS = BoundSecrets(values={}, hosts={})
+
+
+def secrets_named(
+    texts: Iterable[str],
+    hosts_of: Callable[[str], Sequence[str] | None],
+    value_of: Callable[[str], str],
+) -> BoundSecrets:
+    """Return the secrets that texts name, of those that are bound to hosts.
+
+    Args:
+        hosts_of: returns the hosts of a secret; None if it is bound to none. value_of: returns the
+            value of a secret, or raises EnvironmentLacks.
+    """
+    names = [name for text in texts if (name := name_of_secret(text)) is not None]
+    hosts = {name: found for name in names if (found := hosts_of(name)) is not None}
+    return BoundSecrets(values={name: value_of(name) for name in hosts}, hosts=hosts)

@@ -114,13 +114,19 @@ def run(
     """
     from uncaged_browser.actions.run import run_action
     from uncaged_browser.scope import BrowserScope
+    from uncaged_browser.secrets import secrets_named
+    from uncaged_engine.services.secrets import secret_value
 
     engine = open_engine()
     values = named_values(pairs)
     with running_session(name) as client:
         plan = planned(client, action, values, press, allowed)
         scope = BrowserScope.of([plan.host, *allowed])
-        secrets = _secrets(values, plan, engine.config)
+        secrets = secrets_named(
+            values.values(),
+            lambda _: [plan.host],
+            lambda secret: secret_value(secret, engine.config, os.environ),
+        )
         done = run_action(
             plan,
             lambda body: client.perform(KEPT, body, read_operation(body).timeout_s, secrets, scope),
@@ -264,18 +270,6 @@ def named_values(pairs: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"{key.strip()!r} has two values")
         named[key.strip()] = value
     return named
-
-
-def _secrets(values: Mapping[str, str], plan: ActionPlan, config: Any) -> Any:
-    """Return the secrets that values name, for the page's host alone."""
-    from uncaged_browser.secrets import BoundSecrets, name_of_secret
-    from uncaged_engine.services.secrets import secret_value
-
-    names = [name for text in values.values() if (name := name_of_secret(text)) is not None]
-    return BoundSecrets(
-        values={name: secret_value(name, config, os.environ) for name in names},
-        hosts={name: [plan.host] for name in names},
-    )
 
 
 def _label(action: PageAction) -> str:

@@ -9,7 +9,7 @@ from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.services import secrets
 
 from ..operations import Operation
-from ..secrets import NO_BOUND_SECRETS, BoundSecrets, name_of_secret
+from ..secrets import BoundSecrets, secrets_named
 from .limits import BrowserLimits
 
 __all__ = ["EffectSecrets"]
@@ -28,22 +28,20 @@ class EffectSecrets:
         Raises:
             EnvironmentLacks: it has no source, or the source has no value.
         """
-        text = getattr(operation, "text", None)
-        name = name_of_secret(text) if isinstance(text, str) else None
-        hosts = None if name is None else self._limits.secrets.get(name)
-        if name is None or hosts is None:
-            return NO_BOUND_SECRETS
-        context = self._context
-        value = secrets.secret_value(name, context.config, context.environment)
-        return BoundSecrets(values={name: value}, hosts={name: hosts})
+        return secrets_named(
+            [getattr(operation, "text", "")], self._limits.secrets.get, self._value
+        )
 
     def redact(self, value: Any) -> Any:
         """Replace the values of the policy's secrets in what a page shows."""
         known = {}
         for name in self._limits.secrets:
             try:
-                found = secrets.secret_value(name, self._context.config, self._context.environment)
+                found = self._value(name)
             except EnvironmentLacks:
                 continue  # raised where it is used
             known[found] = name
         return secrets.redact(value, known) if known else value
+
+    def _value(self, name: str) -> str:
+        return secrets.secret_value(name, self._context.config, self._context.environment)

@@ -19,7 +19,7 @@ from ..expectations import described
 from ..healing.lexicon import SENDING, actions_of
 from ..operations import Click, Operation, Upload, read_operation
 from ..problems import BrowserProblem
-from ..secrets import NO_BOUND_SECRETS, BoundSecrets, name_of_secret
+from ..secrets import NO_BOUND_SECRETS, BoundSecrets, secrets_named
 from .client import SessionClient
 from .messages import ContextSpec
 
@@ -111,7 +111,8 @@ class ProofRun:
         if isinstance(operation, Upload) and missing:
             return "unproved", f"there is no file {missing[0]} here"
         try:
-            secrets = self._secrets(operation)
+            texts = [getattr(operation, "text", "")]
+            secrets = secrets_named(texts, self._limits.secrets.get, self._secret_of)
         except EnvironmentLacks:
             return "unproved", f"{getattr(operation, 'text', '')} has no value here"
         # the person is asked while a request is held, so nothing else may wait for it
@@ -150,14 +151,6 @@ class ProofRun:
         hosts = (str(one).partition(": ")[0] for one in fields.get("refused", ()))
         self._refused.update(dict.fromkeys(hosts))
         return f"the page differs: {described(fields['drift'])}" if fields.get("drift") else None
-
-    def _secrets(self, operation: Operation) -> BoundSecrets:
-        text = getattr(operation, "text", None)
-        name = name_of_secret(text) if isinstance(text, str) else None
-        hosts = None if name is None else self._limits.secrets.get(name)
-        if name is None or hosts is None:
-            return NO_BOUND_SECRETS
-        return BoundSecrets(values={name: self._secret_of(name)}, hosts={name: hosts})
 
 
 def sending_name(operation: Operation) -> str:
