@@ -9,8 +9,6 @@ from uncaged_browser.knowledge.index import knowledge_path
 from uncaged_browser.lookup.performing import looked_up
 from uncaged_browser.lookup.providers import provider_named, providers_of, search_address
 from uncaged_browser.lookup.requests import FindPage, SearchWeb
-from uncaged_browser.lookup.resolvers import RESOLVERS
-from uncaged_bundles.errors import UsageError
 from uncaged_engine.settings.editing import change_setting
 
 from ..display import json_output
@@ -18,12 +16,12 @@ from ..display.output import result
 from ..inputs.options import json_option
 from ..runtime import open_engine
 from .session import opened_session, performed, session_option
-from .switches import show_rows, switched
+from .switches import show_rows
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
 
-__all__ = ["opened_by_name", "search", "switch_resolvers"]
+__all__ = ["opened_by_name", "search"]
 
 LOAD_S = 30.0
 
@@ -79,32 +77,6 @@ def search(words: tuple[str, ...], provider: str | None, name: str, as_json: boo
         ("provider", "default", "address"),
         [(one, "yes" if one == settings.search else "", known[one]) for one in known],
     )
-
-
-@click.command("resolver", short_help="List the resolvers of names, or switch one.")
-@click.argument("words", nargs=-1, metavar="[list | on NAME | off NAME]")
-@json_option
-def switch_resolvers(words: tuple[str, ...], as_json: bool) -> None:
-    """List the ways in which `browser open NAME` finds a page, or switch one on or off.
-
-    They are tried in this order: search (the first result of the default search provider that
-    shares a word with the name), keyword (the addresses under keywords in config.yaml),
-    encyclopedia (an article of that name), history (pages that sessions opened). The history is
-    kept only while that one is on.
-    """
-    engine = open_engine()
-    match words:
-        case () | ("list",):
-            pass
-        case ("on" | "off" as state, resolver):
-            switched(engine, "resolvers", resolver, RESOLVERS, on=state == "on")
-        case _:
-            raise UsageError(f"write list, on NAME or off NAME, not {' '.join(words)[:80]!r}")
-    active = engine.config.browser.resolvers
-    if as_json:
-        json_output.document([{"name": one, "on": one in active} for one in RESOLVERS])
-        return
-    show_rows(("resolver", "state"), [(one, "on" if one in active else "off") for one in RESOLVERS])
 
 
 def opened_by_name(engine: Engine, session: str, name: str) -> dict[str, Any]:

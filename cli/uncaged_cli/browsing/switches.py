@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_browser.effect.parts import PARTS
+from uncaged_browser.lookup.resolvers import RESOLVERS
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_engine.settings.editing import change_setting
 
@@ -20,38 +21,77 @@ from ..runtime import open_engine
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine
 
-__all__ = ["show_rows", "switch_parts", "switched"]
+__all__ = ["show_rows", "switch_parts", "switch_resolvers"]
 
 
-@click.command(
-    "parts", short_help="List the parts of the browser that flows may use, or switch one."
-)
-@click.argument("words", nargs=-1, metavar="[list | on NAME | off NAME]")
-@json_option
-def switch_parts(words: tuple[str, ...], as_json: bool) -> None:
-    """List the parts of the browser that flows and sentences may use, or switch one on or off.
+def switch_command(
+    name: str,
+    *,
+    key: str,
+    header: str,
+    known: Sequence[str],
+    short_help: str,
+    help: str,
+) -> click.Command:
+    """Return a command that lists the entries of a list in config.yaml, and switches one.
+
+    Args:
+        key: of the list under `browser`. header: of the column with the names. known: all entries
+            that there are, in the order in which they are listed.
+    """
+
+    @click.command(name, short_help=short_help, help=help)
+    @click.argument("words", nargs=-1, metavar="[list | on NAME | off NAME]")
+    @json_option
+    def command(words: tuple[str, ...], as_json: bool) -> None:
+        engine = open_engine()
+        match words:
+            case () | ("list",):
+                pass
+            case ("on" | "off" as state, entry):
+                _switch(engine, key, entry, known, on=state == "on")
+            case _:
+                raise UsageError(f"write list, on NAME or off NAME, not {' '.join(words)[:80]!r}")
+        active = getattr(engine.config.browser, key)
+        if as_json:
+            json_output.document([{"name": one, "on": one in active} for one in known])
+            return
+        show_rows((header, "state"), [(one, "on" if one in active else "off") for one in known])
+
+    return command
+
+
+switch_parts = switch_command(
+    "parts",
+    key="parts",
+    header="part",
+    known=PARTS,
+    short_help="List the parts of the browser that flows may use, or switch one.",
+    help="""List the parts of the browser that flows and sentences may use, or switch one on or off.
 
     They are browse (flows in the session's own tabs), lookup (pages by name, searches, and
     questions that a model answers), discovery (actions that pages offer, as sentences) and flows
     (web flows in contexts of their own). Your own browser has a switch of its own, `browser
     external`.
-    """
-    engine = open_engine()
-    match words:
-        case () | ("list",):
-            pass
-        case ("on" | "off" as state, part):
-            switched(engine, "parts", part, PARTS, on=state == "on")
-        case _:
-            raise UsageError(f"write list, on NAME or off NAME, not {' '.join(words)[:80]!r}")
-    active = engine.config.browser.parts
-    if as_json:
-        json_output.document([{"name": one, "on": one in active} for one in PARTS])
-        return
-    show_rows(("part", "state"), [(one, "on" if one in active else "off") for one in PARTS])
+    """,
+)
+switch_resolvers = switch_command(
+    "resolver",
+    key="resolvers",
+    header="resolver",
+    known=RESOLVERS,
+    short_help="List the resolvers of names, or switch one.",
+    help="""List the ways in which `browser open NAME` finds a page, or switch one on or off.
+
+    They are tried in this order: search (the first result of the default search provider that
+    shares a word with the name), keyword (the addresses under keywords in config.yaml),
+    encyclopedia (an article of that name), history (pages that sessions opened). The history is
+    kept only while that one is on.
+    """,
+)
 
 
-def switched(engine: Engine, key: str, name: str, known: Sequence[str], *, on: bool) -> None:
+def _switch(engine: Engine, key: str, name: str, known: Sequence[str], *, on: bool) -> None:
     """Switch one entry of a list under `browser` in config.yaml; the others stay as they are.
 
     Raises:

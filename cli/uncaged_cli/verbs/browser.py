@@ -29,7 +29,7 @@ from ..runtime import open_engine
 
 PARTS = (
     lookups.search,
-    lookups.switch_resolvers,
+    switches.switch_resolvers,
     knowledge.command,
     asking.ask,
     asking.extract,
