@@ -8,10 +8,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from uncaged_bundles.errors import UsageError
 
-__all__ = ["address_of", "is_name", "parts_of"]
+__all__ = ["address_of", "is_name", "is_private", "parts_of"]
 
 NAME = re.compile(r"(?:[\w-]{1,63}\.)+[a-z]{2,63}|localhost|(?:[\w-]+\.)+localhost", re.IGNORECASE)
 MAX_CHARACTERS = 2_000
+PRIVATE_NAMES = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".test")
+"""Ends of names that are no public hosts."""
 
 
 def address_of(text: str) -> str:
@@ -38,6 +40,18 @@ def address_of(text: str) -> str:
 def is_name(text: str) -> bool:
     """Whether a text that is no address may be the name of a page: it has no scheme and no path."""
     return text.isprintable() and ":" not in text and "/" not in text and bool(text.strip())
+
+
+def is_private(place: str) -> bool:
+    """Whether a host, perhaps with a port, is this machine or in its network, as far as its name
+    says.
+    """
+    parts = parts_of(f"//{place}")
+    host = "" if parts is None else parts.hostname or ""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(PRIVATE_NAMES)
 
 
 def parts_of(url: str) -> SplitResult | None:

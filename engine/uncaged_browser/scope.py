@@ -93,8 +93,9 @@ EVERYWHERE = BrowserScope()
 
 
 def _covers(entry: str, host: str, port: int | None) -> bool:
-    name, _, number = entry.rpartition(":") if ":" in entry else (entry, "", "")
+    has_port = ":" in entry and not entry.endswith("]")
+    name, _, number = entry.rpartition(":") if has_port else (entry, "", "")
     if number not in ("", "*") and number != str(port or ""):
         return False
-    name = name.removeprefix("*.")
+    name = name.removeprefix("*.").strip("[]")
     return host == name or host.endswith(f".{name}")

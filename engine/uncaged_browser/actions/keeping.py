@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.errors import UsageError
 
-from ..addresses import parts_of
+from ..addresses import is_private, parts_of
 from ..operations import Navigate, read_operation
-from ..recording.recipe import ORIGIN, StepWriter, is_private
+from ..recording.recipe import ORIGIN, StepWriter
 from ..recording.recording import Recording
 from ..secrets import name_of_secret
 from .plan import ActionPlan, PlannedValue
@@ -45,7 +45,7 @@ def recipe_of_action(plan: ActionPlan, name: str, hosts: Sequence[str]) -> dict[
     if plan.last is not None:
         last = writer.write(read_operation(plan.last))
         if plan.action.kind == "page":
-            last["arguments"] = {one.name: f"${{{one.name}}}" for one in kept}
+            last["arguments"] = {one.name: f"${{{one.name}}}" for one in plan.values}
         if plan.action.kind in ("page", "landmark"):
             last["keep"] = "result"
         steps.append(last)

@@ -16,7 +16,8 @@ from uncaged_bundles.errors import DamagedError, RefusedError, StorageError
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 
-from .pages import KnownPage, covers
+from ..scope import BrowserScope
+from .pages import KnownPage
 from .passages import passages_of, query_of, spaced, words_of
 
 __all__ = ["FoundPassage", "IndexedPage", "KnowledgeIndex", "PageSource", "knowledge_path"]
@@ -161,9 +162,10 @@ class KnowledgeIndex:
         """Remove the pages of a host and of names below it, or all; return how many. Nothing of
         them is left in the file.
         """
+        scope = None if host is None else BrowserScope.of([host])
         with self._changing() as connection:
             rows = connection.execute("select id, url from pages").fetchall()
-            gone = [(number,) for number, url in rows if host is None or covers(host, url)]
+            gone = [(number,) for number, url in rows if scope is None or scope.allows(url)]
             for page in gone:
                 _remove_text(connection, page[0])
             connection.executemany("delete from pages where id = ?", gone)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Callable, Generator, Mapping
 from html.parser import HTMLParser
 from typing import Any
@@ -11,15 +9,13 @@ from urllib.parse import urlunsplit
 
 from uncaged_bundles.records import dataclass
 
-from ..addresses import parts_of
+from ..addresses import is_private, parts_of
 from ..problems import BrowserProblem
 
 __all__ = [
     "KnownPage",
     "bare_address",
-    "covers",
     "host_of",
-    "is_private",
     "read_page",
     "reading_page",
 ]
@@ -37,15 +33,12 @@ SECRET_FIELDS = frozenset(
     {"current-password", "new-password", "one-time-code", "cc-number", "cc-csc", "cc-exp"}
 )
 """Values of ``autocomplete`` of fields whose pages are private, as those with passwords are."""
-PORT = re.compile(r":\d+\Z")
-PRIVATE_NAMES = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".test")
-"""Ends of names that are no public hosts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownPage:
     """A page. time_ms: when it was read or visited, or when its bookmark was made. has_secrets: it
-    has a field for a password or a card.
+    has a field for a password or a card. is_cut: it is so long that only its beginning was read.
     """
 
     url: str
@@ -54,6 +47,12 @@ class KnownPage:
     headings: tuple[str, ...] = ()
     text: str = ""
     has_secrets: bool = False
+    is_cut: bool = False
+
+    @property
+    def may_have_secrets(self) -> bool:
+        """Whether it has a field for a password or a card, or may have one in what was not read."""
+        return self.has_secrets or self.is_cut
 
     @property
     def host(self) -> str:
@@ -65,7 +64,9 @@ class KnownPage:
         """Return why the page is private; empty if it is not."""
         if self.has_secrets:
             return "it has a field for a password or a card"
-        private = is_private(self.url)
+        if self.is_cut:
+            return "it is too long to be searched for a field for a password or a card"
+        private = is_private(self.host)
         return f"{self.host} is a host of this machine or its network" if private else ""
 
 
@@ -78,16 +79,6 @@ def host_of(url: str) -> str:
     return f"{name}:{parts.port}" if parts.port else name
 
 
-def covers(entry: str, url: str) -> bool:
-    """Whether a host that a person named has an address: itself, or a name below it; with a port,
-    that port only.
-    """
-    host = host_of(url)
-    if not PORT.search(entry):
-        host = PORT.sub("", host)
-    return host == entry or host.endswith(f".{entry}")
-
-
 def bare_address(url: str) -> str:
     """Return an address of the web without user, password and fragment; empty if it is none."""
     parts = parts_of(url)
@@ -96,18 +87,6 @@ def bare_address(url: str) -> str:
     place = parts.netloc.rpartition("@")[2].casefold()
     bare = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
     return bare if len(bare) <= MAX_ADDRESS_CHARACTERS else ""
-
-
-def is_private(url: str) -> bool:
-    """Whether an address is one of this machine or its network, as far as its name says."""
-    parts = parts_of(url)
-    if parts is None:
-        return True
-    host = parts.hostname or ""
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return "." not in host or host.endswith(PRIVATE_NAMES)
 
 
 def reading_page(now_ms: int, tab: str | None = None) -> PageReading:
@@ -136,6 +115,7 @@ def reading_page(now_ms: int, tab: str | None = None) -> PageReading:
         headings=tuple(found.headings),
         text=str(text["text"])[:MAX_TEXT_CHARACTERS],
         has_secrets=found.has_secrets,
+        is_cut=bool(source.get("truncated")),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
+from ..addresses import is_private
 from ..elements.targets import ElementName
 from ..operations import (
     Fill,
@@ -20,10 +21,9 @@ from ..operations import (
 )
 from .recording import Recording, RecordingError, check_hosts, hosts_of
 
-__all__ = ["ORIGIN", "StepWriter", "is_private", "proposed_parameters", "recipe_of"]
+__all__ = ["ORIGIN", "StepWriter", "proposed_parameters", "recipe_of"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
-PRIVATE = re.compile(r"localhost|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*|\[.*")
 NAMED_SECRET = "secret:"  # noqa: S105 - the form of a name
 ORIGIN = "origin"
 NOT_DATA = frozenset({"do", "tab", "key", "direction", "button", "for", "as", "role"})
@@ -94,11 +94,6 @@ def recipe_of(
         "grammarPatterns": [],
         "source": {"type": "recording", "originUrl": recording.url},
     }
-
-
-def is_private(host: str) -> bool:
-    """Whether a host, perhaps with a port, is this machine or in its network by its name."""
-    return PRIVATE.fullmatch(host.partition(":")[0]) is not None
 
 
 class StepWriter:

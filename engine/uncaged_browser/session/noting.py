@@ -64,7 +64,7 @@ class PageNotes:
             return str(exc)
         if not _is_on(settings, page.url):  # the tab shows another page by now
             return ""
-        if page.has_secrets:
+        if page.may_have_secrets:
             return page.private
         return await self._add(page, "page")
 

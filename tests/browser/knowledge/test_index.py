@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from uncaged_browser.knowledge.index import AGAIN_MS, KnowledgeIndex
-from uncaged_browser.knowledge.pages import KnownPage, bare_address, covers, is_private
+from uncaged_browser.knowledge.pages import KnownPage, bare_address
 from uncaged_browser.knowledge.passages import PASSAGE_CHARACTERS, passages_of
 from uncaged_bundles.errors import DamagedError, UncagedError
 
@@ -178,36 +178,6 @@ def test_an_empty_file_is_an_empty_index(path: Path) -> None:
     path.touch()
     assert KnowledgeIndex(path).pages() == []
     assert KnowledgeIndex(path).add(page(text="words"))
-
-
-@pytest.mark.parametrize(
-    ("entry", "url", "covered"),
-    [
-        ("shop.test", "https://www.shop.test/a", True),
-        ("shop.test", "https://shop.test:8443/", True),
-        ("shop.test:8443", "https://shop.test/", False),
-        ("shop.test:8443", "https://shop.test:8443/", True),
-        ("shop.test", "https://evilshop.test/", False),
-        ("127.0.0.1", "http://127.0.0.1:80/", True),
-        ("[::1]", "http://[::1]:80/", True),
-    ],
-)
-def test_a_host_covers_names_below_it(entry: str, url: str, covered: bool) -> None:
-    """A host covers itself at any port and names below it; one with a port only this port."""
-    assert covers(entry, url) is covered
-
-
-def test_private_addresses_are_recognised() -> None:
-    """Addresses of this machine and its network are private, names of public hosts are not."""
-    private = (
-        "http://localhost:1/",
-        "http://10.0.0.1/",
-        "http://[::1]/",
-        "http://nas/",
-        "http://a.lan/",
-    )
-    assert [url for url in private if not is_private(url)] == []
-    assert not is_private("https://example.org/") and not is_private("http://8.8.8.8/")
 
 
 def test_an_address_is_kept_without_user_and_fragment() -> None:

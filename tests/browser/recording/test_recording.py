@@ -93,7 +93,7 @@ def test_a_recipe_has_the_typed_values_as_parameters() -> None:
         "target": [{"role": "link", "name": "Add ${search} to cart"}],
     }
     assert recipe["secrets"] == {"PASSWORD": ["shop.test"]}
-    assert recipe["scope"] == {"type": "site", "domains": ["shop.test"]}
+    assert recipe["scope"] == {"type": "site", "domains": ["shop.test"], "private": True}
 
 
 def test_parameters_can_be_named_or_left_out() -> None:

@@ -20,8 +20,10 @@ WIKI, BANK = "https://wiki.example.org/", "https://bank.example.org/"
 class ShownTabs:
     """Tabs by id, each with an address; the current one is ``1``."""
 
-    def __init__(self, tabs: Mapping[str, str]) -> None:
+    def __init__(self, tabs: Mapping[str, str], *, cut: bool = False) -> None:
+        """Args: cut: their pages are longer than what is read."""
         self.tabs = tabs
+        self.cut = cut
 
     async def perform(
         self,
@@ -31,7 +33,8 @@ class ShownTabs:
     ) -> object:
         del secrets, scope
         tab = operation.tab or "1"
-        return {"tab": tab, "url": self.tabs[tab], "title": f"Tab {tab}", "text": "Some words"}
+        answer = {"tab": tab, "url": self.tabs[tab], "title": f"Tab {tab}", "text": "Some words"}
+        return {**answer, "truncated": True} if self.cut else answer
 
     async def aclose(self) -> None:
         """Do nothing."""
@@ -56,3 +59,12 @@ def test_only_pages_of_hosts_that_are_on_are_indexed(
     operation = Navigate(url=WIKI, tab=tab)
     assert asyncio.run(notes.note(ShownTabs(tabs), operation, answer)) == ""
     assert [page.url for page in KnowledgeIndex(knowledge_path(store)).pages()] == indexed
+
+
+def test_a_page_that_was_cut_is_not_indexed(store: Store) -> None:
+    """A field for a password may be in the rest; the reason is returned."""
+    notes = PageNotes(store, lambda: BrowserSettings(knowledge=("wiki.example.org",)), lambda: 1)
+    shown = ShownTabs({"1": WIKI}, cut=True)
+    reason = asyncio.run(notes.note(shown, Navigate(url=WIKI), {"url": WIKI, "title": "Wiki"}))
+    assert "too long" in reason
+    assert KnowledgeIndex(knowledge_path(store)).pages() == []
