@@ -66,6 +66,7 @@ _VERBS = (
         "random",
         "record",
         "capture",
+        "regress",
         "remove",
         "resume",
         "rollback",

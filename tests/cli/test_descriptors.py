@@ -69,6 +69,7 @@ WORDS: Mapping[str, str] = {
     "kill": "kill latest",
     "fork": "fork latest",
     "verify": "verify latest",
+    "regress": "regress echo",
     "archive": "archive --older-than 9d",
     "prune": "prune --older-than 9d",
     "export": "export latest --output {new}",

@@ -423,6 +423,38 @@ def test_a_flows_threads_are_replayed_against_its_head(
     assert (changed.returncode, "0 identical, 1 diverge" in changed.stdout) == (1, True)
 
 
+def test_past_threads_are_tests_of_their_flow(
+    command: Command, flow: AddFlow, tmp_path: Path
+) -> None:
+    """`regress` says in one line what a group of threads would do now; a pinned thread stays until
+    it is released.
+    """
+    flow("echo")
+    for _ in range(3):
+        command("run", "echo", "--prompt", "x", "--param", "times=1")
+    assert command("regress", "echo").stdout == "3 threads identical\n"
+    text = (tmp_path / "echo.py").read_text()
+    flow("echo", text.replace('"said"', '"sung"'))
+    changed = command("regress", "echo")
+    assert changed.returncode == 3
+    assert changed.stdout.startswith(
+        "3 threads different at step 1 in output.meta.status: recorded {"
+    )
+    [group] = json.loads(command("regress", "echo", "--json").stdout)["groups"]
+    assert (group["step"], group["places"]) == (1, ["output.meta.status"])
+    newest, *others = group["threadIds"]
+    assert command("thread", "pin", newest).stdout == f"pinned {newest}\n"
+    refused = command("thread", "rm", newest)
+    assert (refused.returncode, f"thread pin --off {newest}" in refused.stderr) == (1, True)
+    pruned = json.loads(command("prune", "--older-than", "0s", "--json").stdout)
+    assert (sorted(pruned["threadIds"]), pruned["pinned"]) == (sorted(others), [newest])
+    assert command("thread", "pin").stdout == f"{newest}\n"
+    assert json.loads(command("thread", "pin", "--off", newest, "--json").stdout) == {"pinned": []}
+    assert json.loads(command("prune", "--older-than", "0s", "--json").stdout)["threadIds"] == [
+        newest
+    ]
+
+
 def test_an_outcome_can_be_made_up_and_both_futures_be_seen(
     command: Command, flow: AddFlow, tmp_path: Path
 ) -> None:

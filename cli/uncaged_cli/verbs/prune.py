@@ -40,9 +40,8 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
             "freedBytes": pruned.freed_bytes,
             "dryRun": dry_run,
         }
-        json_output.document(
-            document | {"kept": list(pruned.kept), "problems": list(pruned.problems)}
-        )
+        kept = {"kept": list(pruned.kept), "pinned": list(pruned.pinned)}
+        json_output.document(document | kept | {"problems": list(pruned.problems)})
     else:
         show_pruned(pruned, older_than, dry_run=dry_run)
     if pruned.problems:
@@ -60,5 +59,8 @@ def show_pruned(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
         result(
             f"kept {count} thread{'' if count == 1 else 's'} whose parent can still continue; `thread rm` of the parent releases them"
         )
+    if pruned.pinned:
+        count = len(pruned.pinned)
+        result(f"kept {count} pinned thread{'' if count == 1 else 's'}")
     if dry_run and pruned.threads:
         next_step(f"uncaged-workflow prune --older-than {shlex.quote(older_than)}")

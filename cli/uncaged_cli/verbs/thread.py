@@ -1,4 +1,4 @@
-"""The verb `thread`: shows a thread, follows it, shows its file changes, merges its branch, or
+"""The verb `thread`: shows a thread, follows it, shows its file changes, merges its branch, pins or
 removes it.
 """
 
@@ -49,11 +49,11 @@ class ShowByDefault(DefaultGroup):
 @click.group(
     cls=ShowByDefault,
     default="show",
-    subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | rm THREAD...",
+    subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | pin [THREAD...] | rm THREAD...",
     no_args_is_help=True,
 )
 def command() -> None:
-    """Show or follow a thread, show its file changes, merge its branch, or remove it.
+    """Show or follow a thread, show its file changes, merge its branch, pin or remove it.
 
     THREAD is an id, a unique prefix of one, or `latest`.
     """
@@ -247,3 +247,27 @@ def remove(threads: tuple[str, ...], as_json: bool) -> None:
             result(f"removed {thread_id}")
     if as_json:
         json_output.document({"threadIds": ids})
+
+
+@command.command("pin", short_help="Keep threads from `prune`, or list those that are kept.")
+@click.argument("threads", nargs=-1, metavar="[THREAD...]", shell_complete=complete_threads)
+@click.option("--off", is_flag=True, help="Do not keep them any longer.")
+@json_option
+def pin(threads: tuple[str, ...], *, off: bool, as_json: bool) -> None:
+    """Keep threads from `prune` and `thread rm`, as tests of their flow for `regress`; without
+    THREAD, list the pinned ones.
+    """
+    from uncaged_engine.threads.pins import pinned_threads, set_pinned
+
+    store = open_engine().store
+    if off and not threads:
+        raise UsageError("--off needs the threads that are no longer kept")
+    for text in threads:
+        thread_id = set_pinned(store, text, pinned=not off)
+        if not as_json:
+            result(f"{thread_id} is no longer pinned" if off else f"pinned {thread_id}")
+    if as_json:
+        json_output.document({"pinned": pinned_threads(store)})
+    elif not threads:
+        for thread_id in pinned_threads(store):
+            result(thread_id)

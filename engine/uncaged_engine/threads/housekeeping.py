@@ -24,6 +24,7 @@ from ..journal.blobs import BlobDirectory
 from ..state.index import Stamp, stamp_of
 from ..state.observe import read_summary, summarise
 from . import removal, tails
+from .pins import pin_of
 from .removal import Descent
 
 if TYPE_CHECKING:
@@ -63,13 +64,14 @@ class Archived:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
     """Result of `prune`. problems: why some threads could not be removed. kept: old threads whose
-    parents may still go on.
+    parents may still go on. pinned: old threads that a person pinned.
     """
 
     threads: tuple[ThreadId, ...]
     freed_bytes: int
     problems: tuple[str, ...] = ()
     kept: tuple[ThreadId, ...] = ()
+    pinned: tuple[ThreadId, ...] = ()
 
 
 def archive_threads(
@@ -164,6 +166,7 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
         freed_bytes=freed,
         problems=tuple(removing.problems),
         kept=tuple(removing.kept),
+        pinned=tuple(removing.pinned),
     )
 
 
@@ -173,6 +176,7 @@ class _Removing:
     def __init__(self, store: Store, *, dry_run: bool) -> None:
         self.gone: dict[ThreadId, None] = {}
         self.kept: list[ThreadId] = []
+        self.pinned: list[ThreadId] = []
         self.problems: list[str] = []
         self.freed_bytes = 0
         self._store = store
@@ -209,6 +213,9 @@ class _Removing:
         if directory not in self._files:
             self._files[directory] = removal.files_by_thread(directory)
         files = self._files[directory].get(one.thread, [])
+        if pin_of(one.path, one.thread) in files:
+            self.pinned.append(one.thread)
+            return
         size = sum(_size_of_file(part) for part in files)
         if not self._dry_run:
             try:

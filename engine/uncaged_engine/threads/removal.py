@@ -26,6 +26,7 @@ from ..state import states
 from ..state.children import OpenEffect
 from ..state.index import Stamp, stamp_of
 from ..state.observe import summarise, view
+from .pins import pin_of
 from .preparing import forget
 from .steering import end_leftovers
 
@@ -150,8 +151,8 @@ def remove(
         among: refuse a thread in another state; checked under the lock.
         found: the caller's reading of the thread; a file with the same stamp is not read again.
     Raises:
-        RefusedError: another process took the lock meanwhile, it is in another state by now, or its
-            parent needs it.
+        RefusedError: another process took the lock meanwhile, it is in another state by now, its
+            parent needs it, or it is pinned.
     """
     with lock.holding(path) as journal:
         if journal is None:
@@ -168,6 +169,10 @@ def remove(
         descent = found.descent if found is not None and is_same else descent_of(path)
         if (need := need_of_parent(store, descent)) is not None:
             raise RefusedError(f"thread {thread} is kept: {need}")
+        if pin_of(path, thread).exists():
+            raise RefusedError(
+                f"thread {thread} is pinned; `thread pin --off {thread}` releases it"
+            )
         end_leftovers(store, thread)
         _forget(store, bundle, thread, path, descent.line)
         for part in files_by_thread(path.parent).get(thread, []) if found is None else found.files:

@@ -1,0 +1,92 @@
+"""The verb `regress`: replays all past threads of a flow with its current version, for one's own
+CI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+from uncaged_bundles.clean import shorten
+
+from ..display import json_output
+from ..display.output import Piece, Styled, note, result
+from ..inputs.completion import HEAD, complete_flows, complete_versions
+from ..inputs.options import json_option
+from ..runtime import open_engine
+
+if TYPE_CHECKING:
+    from uncaged_engine.threads.replay_groups import ReplayGroup
+
+EXIT_DIFFERENT = 3
+SHOWN_COLUMNS = 200
+
+
+@click.command()
+@click.argument("flow", shell_complete=complete_flows)
+@click.option(
+    "--on",
+    metavar="HASH|NAME|head",
+    default=HEAD,
+    shell_complete=complete_versions,
+    help="The version, if it is not the current one.",
+)
+@json_option
+def command(*, flow: str, on: str, as_json: bool) -> int:
+    """Replay every stored thread of FLOW with its current version, and print one line for each
+    group of threads that ends alike.
+
+    Nothing is performed. The exit code is 3 if a thread differs. `thread pin` keeps a thread from
+    `prune`, as such a test.
+    """
+    from uncaged_engine.threads.replay_groups import group_checks
+
+    engine = open_engine()
+    bundle = engine.bundle(flow if on == HEAD else on)
+    groups = group_checks(engine.check(flow, bundle))
+    different = sum(len(one.checks) for one in groups if not one.newest.identical)
+    total = sum(len(one.checks) for one in groups)
+    if as_json:
+        documents = [group_document(one) for one in groups]
+        json_output.document(
+            {"flow": flow, "hash": bundle.hash, "different": different, "groups": documents}
+        )
+        return EXIT_DIFFERENT if different else 0
+    for one in groups:
+        result(*group_line(one))
+    threads = f"{total} past thread{'' if total == 1 else 's'} of {flow} with {bundle.hash}"
+    note(f"{threads}: {total - different} identical, {different} different")
+    return EXIT_DIFFERENT if different else 0
+
+
+def group_document(group: ReplayGroup) -> dict[str, object]:
+    """Return a group as JSON data; recorded, yielded and message are those of its first thread."""
+    newest = group.newest
+    return {
+        "threadIds": [one.thread_id for one in group.checks],
+        "identical": newest.identical,
+        "step": newest.step,
+        "places": list(group.places),
+        "recorded": newest.recorded,
+        "yielded": newest.yielded,
+        "message": newest.message,
+    }
+
+
+def group_line(group: ReplayGroup) -> Iterator[Piece]:
+    """Yield the line of a group."""
+    newest, count = group.newest, len(group.checks)
+    yield f"{count} thread{'' if count == 1 else 's'} "
+    if newest.identical:
+        yield Styled("identical", "green")
+        return
+    yield Styled("different", "yellow")
+    yield f" at step {newest.step}" if newest.step else ""
+    yield f" in {', '.join(group.places)}" if group.places else ""
+    if newest.recorded:
+        yield f": recorded {shorten(newest.recorded, SHOWN_COLUMNS)}, new {shorten(newest.yielded, SHOWN_COLUMNS)}"
+    else:
+        yield f": {shorten(newest.message, SHOWN_COLUMNS)}"
+    yield "; newest "
+    yield Styled(newest.thread_id, "cyan")

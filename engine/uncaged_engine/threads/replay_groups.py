@@ -1,0 +1,74 @@
+"""Groups of past threads whose replays with another version end alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .regression import ReplayCheck
+
+MAX_PLACES = 8
+"""Places of an effect that differ are named up to this number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayGroup:
+    """Replays that end alike, the newest thread first: identical, or with a difference at the same
+    step. places: dotted paths in the effect that differ; none if there is no other effect.
+    """
+
+    checks: tuple[ReplayCheck, ...]
+    places: tuple[str, ...] = ()
+
+    @property
+    def newest(self) -> ReplayCheck:
+        """Return the replay of the newest thread."""
+        return self.checks[0]
+
+
+def group_checks(checks: Sequence[ReplayCheck]) -> list[ReplayGroup]:
+    """Group replays: by the step and the places that differ, or else by the message. Those that
+    differ come first, the largest group at the top.
+    """
+    groups: dict[tuple[bool, int, tuple[str, ...], str], list[ReplayCheck]] = {}
+    for check in sorted(checks, key=lambda one: one.thread_id, reverse=True):
+        places = _places(check)
+        key = (check.identical, check.step, places, "" if places else check.message)
+        groups.setdefault(key, []).append(check)
+    found = [
+        ReplayGroup(checks=tuple(members), places=places)
+        for (_, _, places, _), members in groups.items()
+    ]
+    return sorted(found, key=lambda one: (one.newest.identical, -len(one.checks)))
+
+
+def _places(check: ReplayCheck) -> tuple[str, ...]:
+    """Return where the new effect differs; of another kind of effect, both kinds."""
+    recorded, yielded = _effect(check.recorded), _effect(check.yielded)
+    if recorded is None:
+        return ()
+    if yielded is None:
+        return (check.yielded.partition(" ")[0],)
+    kinds = sorted({*recorded} ^ {*yielded})
+    return tuple(kinds or _differences(recorded, yielded, ()))[:MAX_PLACES]
+
+
+def _effect(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _differences(recorded: object, yielded: object, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(recorded, dict) and isinstance(yielded, dict):
+        for key in sorted({*recorded, *yielded}):
+            if key in recorded and key in yielded:
+                yield from _differences(recorded[key], yielded[key], (*path, key))
+            else:
+                yield ".".join((*path, key))
+    elif recorded != yielded:
+        yield ".".join(path)
