@@ -14,6 +14,10 @@ Tier = Literal["grammar", "construction", "model", "verb"]
 """The part of the dispatcher that understood a sentence; a hit of the first two needs no model."""
 
 
+REASON = "reason"
+"""The flow that works on a sentence that no flow reads, with all flows as tools."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A flow to run with its parameters. The parameters are as the sentence has them; the engine

@@ -102,6 +102,15 @@ def verb_words(text: str) -> list[str]:
         raise UsageError(f"{text[:200]!r}: {exc}; close the quotation") from exc
 
 
+def reason_text(line: str) -> str | None:
+    """Return the text that a line with a verb gives the flow `reason`; None for another line."""
+    match line.strip().removeprefix(MARK).split(maxsplit=1):
+        case ["reason", text]:
+            return text
+        case _:
+            return None
+
+
 def verb_names() -> dict[str, str]:
     """Return all verbs of a line with their help."""
     listed = {name: line for name, line in VERBS.items() if is_installed(name)}
@@ -270,7 +279,7 @@ def _packs(host: LineHost, words: Sequence[str]) -> int:
 def _reason(host: LineHost, words: Sequence[str]) -> int:
     if not words:
         raise UsageError("@reason is followed by what is to be done")
-    return _command(host, ["run", "reason", f"--prompt={' '.join(words)}"])
+    return host.run_reason(" ".join(words))
 
 
 def _run(host: LineHost, words: Sequence[str]) -> int:
@@ -316,7 +325,9 @@ LINE_VERBS: Mapping[str, LineVerb] = {
     ),
     "packs": LineVerb(perform=_packs, help="List the packs; @NAME alone shows one of them."),
     "reason": LineVerb(
-        perform=_reason, usage="TEXT", help="Let the flow reason work on the rest of the line."
+        perform=_reason,
+        usage="TEXT",
+        help="Let the flow reason work on the rest of the line, as a request.",
     ),
     "run": LineVerb(
         perform=_run,

@@ -28,3 +28,6 @@ class LineHost(Protocol):
 
     def run_line(self, line: str) -> int:
         """Run a line to its end and return its exit code."""
+
+    def run_reason(self, text: str) -> int:
+        """Let the flow `reason` work on a text, as a request of the conversation."""

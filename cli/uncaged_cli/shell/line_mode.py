@@ -86,7 +86,13 @@ class LineMode:
             check_text(text)
         return run_verb([*verb_words(line), *more], self)
 
-    def run_sentence(self, text: str, launching: Launching | None = None) -> int:
+    def run_reason(self, text: str) -> int:
+        """Let the flow `reason` work on a text, as a request of the conversation."""
+        return self.run_sentence(text, reason=True)
+
+    def run_sentence(
+        self, text: str, launching: Launching | None = None, *, reason: bool = False
+    ) -> int:
         """Submit a sentence and follow it to its end. launching: a worker that is being started."""
         outcome = submit_request(
             self._open(),
@@ -96,6 +102,7 @@ class LineMode:
             verbose=self._options.verbose,
             launching=launching,
             text=text,
+            reason=reason,
             **self._options.fields(),
         )
         return run_verb(outcome.verb, self) if outcome.verb else outcome.exit_code

@@ -30,7 +30,7 @@ from ..entry import EXIT_INTERRUPTED
 from ..inputs.answers import respond
 from ..main import group, guarded
 from ..request_run import RequestOutcome, RequestOutput, new_request
-from .at_verbs import run_verb, verb_line, verb_words
+from .at_verbs import reason_text, run_verb, verb_line, verb_words
 from .completer import LineCompleter
 from .foreground import ForegroundQueue
 from .history import history_of
@@ -130,9 +130,13 @@ class InteractiveShell:
     def run_line(self, line: str) -> int:
         """Run a line of a script to its end. Ctrl-C cancels its request."""
         found = verb_line(line)
-        if found is not None:
-            return self._run_verb(found)
-        one = self._new(line)
+        return self._run_verb(found) if found is not None else self._run_to_end(self._new(line))
+
+    def run_reason(self, text: str) -> int:
+        """Let the flow `reason` work on a text. Ctrl-C cancels the request."""
+        return self._run_to_end(self._new(text, reason=True))
+
+    def _run_to_end(self, one: ShellRequest) -> int:
         outcome: list[RequestOutcome] = []
         shown = threading.Thread(
             target=lambda: outcome.append(self._shown(one)), name="request", daemon=True
@@ -148,8 +152,9 @@ class InteractiveShell:
 
     def _accept(self, line: str) -> None:
         found = verb_line(line)
-        if found is None:
-            guarded(lambda: self._submit(line), [line])
+        text = None if found is None else reason_text(found)
+        if found is None or text is not None:
+            guarded(lambda: self._submit(text or line, reason=text is not None), [line])
             return
         with self._output.foreground():
             try:
@@ -163,12 +168,13 @@ class InteractiveShell:
         check_text(line)
         return run_verb(verb_words(line), self)
 
-    def _submit(self, line: str) -> None:
-        one = self._new(line)
+    def _submit(self, text: str, *, reason: bool) -> None:
+        one = self._new(text, reason=reason)
         threading.Thread(target=self._show, args=(one,), name="request", daemon=True).start()
 
-    def _new(self, line: str) -> ShellRequest:
-        return self._submission.submit(self._id, new_request(text=line, **self._options.fields()))
+    def _new(self, text: str, *, reason: bool = False) -> ShellRequest:
+        request = new_request(text=text, reason=reason, **self._options.fields())
+        return self._submission.submit(self._id, request)
 
     def _show(self, one: ShellRequest) -> None:
         """Show a request to its end; a verb that it means is run between two prompts."""

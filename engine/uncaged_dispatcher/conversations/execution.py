@@ -124,9 +124,10 @@ def _call(
     needed.
     """
     request = live.request
-    if request.call is not None:
-        calls: tuple[Call, ...] = (request.call,)
-        reading: dict[str, object] = {"calls": [request.call.document()], "by": "call"}
+    unread = request.unread_call
+    if unread is not None:
+        calls: tuple[Call, ...] = (unread,)
+        reading: dict[str, object] = {"calls": [unread.document()], "by": "call"}
         marked = _marked(interpret, calls)
         is_certain = request.parent is None or _may_follow(engine, log, request)
     else:

@@ -19,7 +19,7 @@ from uncaged_engine.api import Engine
 from uncaged_engine.services.canonical import encode
 from uncaged_engine.services.registry import KNOWN
 
-from ..calls import Call, Interpretation, Miss, Offer, Question
+from ..calls import REASON, Call, Interpretation, Miss, Offer, Question
 from ..memory.entity_memory import EntityMemory, RememberedEntity
 from ..memory.named_things import NamedThings, meaning
 from ..readings.context import SentenceContext
@@ -132,7 +132,6 @@ class ConversationReader:
         from ..constructions.construction import learn
         from ..constructions.kept import Constructions
         from ..translation.catalog import declared_pack
-        from ..translation.translate import REASON
 
         engine = self._engine
         flow = engine.registry.flow(call.flow)

@@ -16,7 +16,7 @@ from uncaged_bundles.ids import is_thread_id
 from uncaged_bundles.records import dataclass
 from uncaged_engine.services.canonical import encode
 
-from ..calls import Call
+from ..calls import REASON, Call
 from ..readings.directives import DirectedSentence, split_directive
 
 MAX_TEXT_BYTES = 64 << 10
@@ -39,7 +39,8 @@ class ConversationRequest:
     call, and depth: how many such results came before it.
     directory: the client's directory, in which relative paths of the sentence are looked up.
     agreed: the person agreed beforehand to whatever is understood.
-    model, grammar: whether these tiers may read the sentence.
+    model, grammar: whether these tiers may read the sentence. reason: the sentence goes to the flow
+    `reason`, and is not read.
     """
 
     id: str
@@ -52,6 +53,7 @@ class ConversationRequest:
     agreed: bool = False
     model: bool = True
     grammar: bool = True
+    reason: bool = False
     attachments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -59,6 +61,8 @@ class ConversationRequest:
             raise UsageError(f"{self.id[:80]!r} is no request id; a request id is a ULID")
         if (self.text == "") == (self.call is None):
             raise UsageError("a request is a sentence or a call; this one has neither or both")
+        if self.reason and (self.call is not None or self.attachments):
+            raise UsageError("a request for reasoning is a sentence, without attachments")
         check_text(self.text)
         if self.client_id is not None and not _is_short_line(self.client_id):
             raise UsageError(
@@ -68,6 +72,11 @@ class ConversationRequest:
             raise UsageError(f"the directory {self.directory[:200]!r} is not absolute")
         if len(self.attachments) > MAX_ATTACHMENTS:
             raise UsageError(f"a request has at most {MAX_ATTACHMENTS} attachments")
+
+    @property
+    def unread_call(self) -> Call | None:
+        """Return the call that needs no reading; None for a sentence that is read."""
+        return Call(flow=REASON) if self.reason else self.call
 
     @property
     def content(self) -> str:
@@ -91,6 +100,7 @@ class ConversationRequest:
             **({"agreed": True} if self.agreed else {}),
             **({} if self.model else {"model": False}),
             **({} if self.grammar else {"grammar": False}),
+            **({"reason": True} if self.reason else {}),
             **({"attachments": list(self.attachments)} if self.attachments else {}),
         }
 
@@ -126,6 +136,7 @@ class ConversationRequest:
             agreed=value.get("agreed", False),
             model=value.get("model", True),
             grammar=value.get("grammar", True),
+            reason=value.get("reason", False),
             attachments=tuple(attachments),
         )
 
@@ -141,6 +152,7 @@ _FIELDS: Mapping[str, tuple[type[Any], ...]] = {
     "agreed": (bool,),
     "model": (bool,),
     "grammar": (bool,),
+    "reason": (bool,),
     "attachments": (list,),
 }
 

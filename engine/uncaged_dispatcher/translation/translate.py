@@ -14,11 +14,9 @@ from uncaged_bundles.records import dataclass, field, replace
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.services.threads import mark_seen
 
-from ..calls import Call, Interpretation, Miss, Offer, Question
+from ..calls import REASON, Call, Interpretation, Miss, Offer, Question
 
 FLOW = "interpret"
-REASON = "reason"
-"""The flow that works on a sentence that no flow reads, with all flows as tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

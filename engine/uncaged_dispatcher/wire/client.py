@@ -166,7 +166,7 @@ class DispatcherClient:
 
         Args:
             interrupt: run it next, and cancel the running one. options: ``call``, ``client_id``,
-                ``directory``, ``agreed``, ``model``, ``grammar``, ``attachments``.
+                ``directory``, ``agreed``, ``model``, ``grammar``, ``reason``, ``attachments``.
         Raises:
             RemoteError: it was refused.
         """

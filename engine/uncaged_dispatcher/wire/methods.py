@@ -87,6 +87,7 @@ async def _submit(context: MethodContext, params: SubmitParams, *, interrupt: bo
         agreed=params.agreed,
         model=params.model,
         grammar=params.grammar,
+        reason=params.reason,
         attachments=tuple(params.attachments),
     )
     if context.hub.is_stopping:

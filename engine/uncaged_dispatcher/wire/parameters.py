@@ -22,6 +22,7 @@ class SubmitParams:
     agreed: bool = False
     model: bool = True
     grammar: bool = True
+    reason: bool = False
     attachments: list[str] = field(default_factory=list)
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.bundles import source
 from testbed.terminal import InteractiveCommand
+
+from ..conftest import register_flow
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +63,31 @@ def test_ctrl_c_cancels_the_running_request_alone(
     assert shell.end() == 0
     assert [one["status"] for one in results(prepared)] == ["cancelled", "completed", "completed"]
     assert "Traceback" not in shell.seen
+
+
+def test_ctrl_c_cancels_what_reason_works_on(
+    prepared: Command, environment: dict[str, str], shell: InteractiveCommand
+) -> None:
+    """`@reason` is a request of the conversation, as a sentence is: Ctrl-C kills its thread, and
+    later sentences know of it.
+    """
+    slow = '    yield {"null": {"sleep_s": 600}}\n'
+    register_flow(environment, "reason", source("reason", slow, policy={"null": {}}))
+    shell.type("@reason put 'it right\r")
+    shell.expect("understood: reason")
+    shell.expect("running: put 'it right")
+    shell.type(CTRL_C)
+    shell.expect("cancelling: put 'it right")
+    shell.expect("killed after")
+    shell.type("repeat 8\r")
+    shell.expect("completed after")
+    shell.type(CTRL_D)
+    assert shell.end() == 0
+    assert [one["status"] for one in results(prepared)] == ["cancelled", "completed"]
+    listed = json.loads(prepared("threads", "--json").stdout)
+    [thread] = [one for one in listed if one["flow"] == "reason"]
+    shown = json.loads(prepared("thread", "show", thread["threadId"], "--json").stdout)
+    assert (thread["status"], shown["start"]["parameters"]["prompt"]) == ("killed", "put 'it right")
 
 
 def test_a_script_stops_at_its_first_failure(

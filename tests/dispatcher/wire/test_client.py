@@ -83,6 +83,22 @@ def test_a_submitted_sentence_settles_by_a_pushed_record(served: ServedStore) ->
         assert client.submit(call={"flow": "count", "params": {"n": 2}}).result(WAIT_S)["success"]
 
 
+def test_a_sentence_for_reasoning_is_not_read(served: ServedStore) -> None:
+    """With `reason`, the sentence goes to the flow of that name, which is disabled here, whatever
+    reads it; a call or an attachment is refused beside it.
+    """
+    served.engine.registry.set_enabled("reason", False)
+    with served.client() as client:
+        result = client.submit("count 3", reason=True).result(WAIT_S)
+        assert result["status"] == "refused"
+        assert "uncaged-workflow enable reason" in result["message"]
+        refusal = "reasoning is a sentence, without attachments"
+        with pytest.raises(RemoteError, match=refusal):
+            client.submit(call={"flow": "count"}, reason=True)
+        with pytest.raises(RemoteError, match=refusal):
+            client.submit("count 3", reason=True, attachments=["/a"])
+
+
 def test_a_client_cancels_the_running_request_of_another(served: ServedStore) -> None:
     """The request ends as cancelled for the client that submitted it, its thread is killed, and a
     second cancel changes nothing.
