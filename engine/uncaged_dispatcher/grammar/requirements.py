@@ -15,6 +15,10 @@ MAX_SETS = 16
 """Most sets of one rule; beyond it words are dropped, which only makes more candidates."""
 DIVIDED = (Spacing.AUTO, Spacing.REQUIRED)
 """Spacing that keeps the words of a pattern apart from their neighbours."""
+MAX_WORDS = 64
+"""Words of a set after which no further step of a pattern is looked at: a long pattern would take
+time with the square of its length.
+"""
 MAX_COMPARED = 4 * MAX_SETS
 """Most sets that are compared with each other."""
 ALWAYS = (Repeat.ONCE, Repeat.SOME)
@@ -73,6 +77,8 @@ def _all(
     for step, safe in _steps(pattern, divided=divided):
         if step.repeat not in ALWAYS:
             continue
+        if any(len(words) >= MAX_WORDS for words in sets):
+            break
         match step.part:
             case Phrase(words=words) if safe:
                 each: WordSets = (frozenset(u for word in words for u in index_words(word)),)

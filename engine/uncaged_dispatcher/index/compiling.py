@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from uncaged_bundles.records import dataclass
 
@@ -127,9 +128,9 @@ def _only_rule(pattern: Pattern) -> int | None:
 def _growing(numbers: dict[int, int]) -> Iterator[int]:
     """Yield the keys of a mapping that grows meanwhile."""
     at = 0
-    while at < len(numbers):
-        yield list(numbers)[at]
-        at += 1
+    while added := list(islice(numbers, at, None)):
+        yield from added
+        at += len(added)
 
 
 def _renumbered(pattern: Pattern, numbers: dict[int, int]) -> Pattern:

@@ -14,6 +14,9 @@ from .fitting import GAP, spaced
 MOST_ALTERNATIVES = 8
 """Alternatives of a group of words that are spelled out in shapes."""
 
+MOST_STEPS = 200
+"""Steps of a pattern that are spelled out; any words may follow those of a longer one."""
+
 _Runs = tuple[tuple[str, ...], ...]
 """Runs of words with gaps between them. The first and the last may be empty: the sentence may begin
 or end with any words, then.
@@ -28,10 +31,14 @@ def shapes_of(rules: Rules, pattern: Pattern, most: int) -> tuple[str, ...]:
     """
     if pattern.spacing not in DIVIDED:
         return (GAP,)
+    rest = [(_ANYTHING,)] if len(pattern.steps) > MOST_STEPS else []
     for spelled_out in (True, False):
         found = [_NOTHING]
-        for step in pattern.steps:
-            choices = tuple(_choices(rules, step) if spelled_out else _words_or_gap(step))
+        spelled = (
+            tuple(_choices(rules, step) if spelled_out else _words_or_gap(step))
+            for step in pattern.steps[:MOST_STEPS]
+        )
+        for choices in chain(spelled, rest):
             found = list(dict.fromkeys(_joined(one, each) for one in found for each in choices))
             if len(found) > most:
                 break

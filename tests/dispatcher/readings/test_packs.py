@@ -12,6 +12,11 @@ import pytest
 from testbed.sentences import add_flow, called, parameters
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, UsageError
 from uncaged_dispatcher.calls import Interpretation, Miss, Question
+from uncaged_dispatcher.grammar.requirements import MAX_WORDS
+from uncaged_dispatcher.index.compiling import compile_pack
+from uncaged_dispatcher.index.fitting import GAP
+from uncaged_dispatcher.index.shapes import MOST_STEPS
+from uncaged_dispatcher.packs.pack import read_pack
 from uncaged_dispatcher.readings.collision_scan import similar_flows, static_collisions
 from uncaged_dispatcher.readings.context import SentenceContext
 from uncaged_dispatcher.readings.explanation import explain
@@ -386,3 +391,20 @@ def test_states_that_cannot_be_read_have_a_next_step(
     (engine.store.root / "packs" / "states").write_text(states)
     with pytest.raises(UncagedError, match=r"packs/states.*; correct it, or remove it"):
         music.reports()
+
+
+def test_the_index_of_a_long_pattern_is_short(music: PackManager, interpreter: Interpreter) -> None:
+    """The index takes the first words and steps of a rule: otherwise a rule of 200,000 characters
+    would take minutes. Its sentence is read, and one that lacks the last word is not.
+    """
+    words = [f"w{number}" for number in range(250)]
+    steps = " (please)? ".join(words)
+    rules = f'<Start> = {steps} -> {{ flow: "stop-music", params: {{}} }};'
+    pack = read_pack(f"name: long\nflows: [stop-music]\nrules: '{rules}'".encode(), "long.yaml")
+    [row] = compile_pack("pack:long", pack).rules
+    for required in row.required:
+        assert len(required.words) <= MAX_WORDS
+        assert required.shape.count(GAP) <= MOST_STEPS
+    music.add(f"name: long\nflows: [stop-music]\nrules: '{rules}'".encode(), "long.yaml")
+    assert called(interpreter, " ".join(words)) == [("stop-music", {})]
+    assert isinstance(interpreter.interpret(" ".join(words[:-1])), Miss)
