@@ -123,8 +123,7 @@ def pack_names() -> dict[str, str]:
     """Return the packs with their descriptions."""
     from uncaged_dispatcher.readings.pack_management import PackManager
 
-    reports, _ = PackManager(open_engine()).reports()
-    return {report.pack.name: report.pack.description for report in reports}
+    return PackManager(open_engine()).names()
 
 
 def _command(host: LineHost, words: Sequence[str]) -> int:

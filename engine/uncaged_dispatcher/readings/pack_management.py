@@ -81,10 +81,14 @@ class PackManager:
         that are no packs. The tools of MCP servers are listed if that was not done.
         """
         self._servers.bring_in()
+        return [self._report(name) for name in self.names()], self._packs.read().problems
+
+    def names(self) -> dict[str, str]:
+        """Return the packs with their descriptions; no MCP server is started for it."""
         self._index.refresh()
-        found = self._packs.read()
-        names = dict.fromkeys([*found.packs, *self._index.pack_names(), *self._servers.configured])
-        return [self._report(name) for name in names], found.problems
+        packs = self._packs.read().packs
+        names = dict.fromkeys([*packs, *self._index.pack_names(), *self._servers.configured])
+        return {name: packs[name].description if name in packs else "" for name in names}
 
     def report(self, name: str, *, anew: bool = False) -> PackReport:
         """Return one pack. The tools of an MCP server are listed if that was not done, or *anew*.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from testbed.sentences import add_flow
+from uncaged_bundles.errors import UsageError
 from uncaged_cli.main import group
+from uncaged_cli.shell.at_verbs import command_words
 from uncaged_cli.shell.completer import LineCompleter
+from uncaged_dispatcher.readings.pack_management import PackManager
 from uncaged_engine.api import Engine
 
 
@@ -77,3 +81,20 @@ def test_a_new_flow_is_offered_at_once(completer: LineCompleter, engine: Engine)
     assert completed(completer, "dan") == []
     add_flow(engine, "dance", "dance")
     assert completed(completer, "dan") == ["dance"]
+
+
+def test_the_name_of_a_server_starts_no_server(
+    completer: LineCompleter, engine: Engine, tmp_path: Path
+) -> None:
+    """The pack of an MCP server is offered after its mark, and an unknown verb is refused, before
+    any tool is known; the control: a list of the packs starts the server.
+    """
+    started = tmp_path / "started"
+    server = {"command": "touch", "args": [str(started)]}
+    engine.store.config_path.write_text(json.dumps({"mcpServers": {"weather": server}}))
+    assert completed(completer, "@weat") == ["@weather"]
+    with pytest.raises(UsageError, match="no verb 'wether'; did you mean 'weather'"):
+        command_words(["wether"])
+    assert not started.exists()
+    PackManager(Engine(engine.store)).reports()
+    assert started.exists()
