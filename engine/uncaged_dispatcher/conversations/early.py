@@ -52,7 +52,7 @@ def _read_flow(store: Store, sentence: Sentence) -> str | None:
     index = RuleIndex(_StoreAlone(store=store, registry=Registry(store)))
     try:
         candidates = SentenceReader(index).candidates(sentence, SentenceContext())
-        able = (one for one in candidates if one.refused is None and one.disabled is None)
+        able = (one for one in candidates if not (one.refused or one.disabled or one.away))
         first = next(able, None)
     finally:
         index.close()

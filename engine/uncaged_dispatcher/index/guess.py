@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,7 +20,7 @@ def likely_flow(store: Store, words: Sequence[str]) -> str | None:
 
     Returns:
         None without such a rule, where they belong to several flows or to a pack, and where the
-        flow is disabled or needs a yes.
+        flow is disabled or needs a yes, or its pack is disabled or of a site.
     """
     try:
         with closing(RuleDatabase.for_reading(store.root / "dispatcher" / FILE)) as database:
@@ -28,10 +29,15 @@ def likely_flow(store: Store, words: Sequence[str]) -> str | None:
             if not 0 < len(leading) <= MOST_RULES:
                 return None
             rules = list(database.load(leading))
+            packs = json.loads(database.meta("pack_set") or "[]")
     except sqlite3.Error:  # none yet, or one that the reader of sentences replaces
         return None
     flows = {flow for rule in rules for flow in rule.flows}
     if len(flows) != 1 or not all(rule.flows for rule in rules):
         return None
     (flow,) = flows
-    return flow.name if flow.enabled and not flow.confirm else None
+    declared = {rule.pack for rule in rules}
+    # an index of another version may lack a key
+    own = [one for one in packs if one["name"] in declared or flow.name in one.get("flows", ())]
+    is_read = all(one.get("enabled") and not one.get("hosts") for one in own)
+    return flow.name if flow.enabled and not flow.confirm and is_read else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from testbed.sentences import add_flow, parameters
 from uncaged_dispatcher.grammar.sentences import fold, index_words
 from uncaged_dispatcher.index.guess import MOST_RULES, likely_flow
@@ -87,6 +88,23 @@ rules: |
     RegisteredPacks(engine.store).add(pack, "polite.yaml")
     refresh(engine)
     assert guess(engine, "say hello to Ann") is None
+
+
+@pytest.mark.parametrize("line", ["enabled: false", "hosts: [shop.test]"])
+def test_a_flow_of_a_pack_that_is_not_read_now_is_not_guessed(engine: Engine, line: str) -> None:
+    """A disabled pack, and one of a site, whose page the browser may not show; whether the flow
+    names the pack or the pack lists the flow.
+    """
+    add_flow(engine, "greet", "say hello to $(x)", schema=parameters("x", x={}))
+    add_flow(engine, "part", "say goodbye to $(x)", schema=parameters("x", x={}), pack="polite")
+    packs = RegisteredPacks(engine.store)
+    packs.add(b"name: polite\nflows: [greet]\n", "polite.yaml")
+    refresh(engine)
+    sentences = ("say hello to Ann", "say goodbye to Ann")
+    assert [guess(engine, sentence) for sentence in sentences] == ["greet", "part"]
+    packs.add(f"name: polite\nflows: [greet]\n{line}\n".encode(), "polite.yaml")
+    refresh(engine)
+    assert [guess(engine, sentence) for sentence in sentences] == [None, None]
 
 
 def test_many_rules_are_not_looked_at(engine: Engine) -> None:
