@@ -89,14 +89,13 @@ class Registry:
         """Return the keys of the shipped flows that were added; see `seed`."""
         return self._ask(lambda index: frozenset(index.head.seeded))
 
-    def indexed_head(self, name: str) -> BundleHash | None:
-        """Return the head of a flow if the index has it, without rebuilding the index."""
+    def indexed_flow(self, name: str) -> Flow | None:
+        """Return a flow if the index has it, without rebuilding the index."""
         try:
             with opened(self._index_path, self._path) as index:
-                flow = find_flow(index, name)
+                return find_flow(index, name)
         except (IndexMismatch, OSError):
             return None
-        return None if flow is None else flow.hash
 
     def state(self) -> str:
         """Return a digest of the registry's text: another one after each change. Reads no entry."""

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 
+from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 
 from .database import FILE, RuleDatabase
@@ -16,7 +17,7 @@ MOST_RULES = 20
 
 def likely_flow(store: Store, words: Sequence[str]) -> str | None:
     """Return the flow of the rules that can have the best readings of a sentence of these words, by
-    the index as it was left.
+    the index as it was left and the registry as it is.
 
     Returns:
         None without such a rule, where they belong to several flows or to a pack, and where the
@@ -40,4 +41,6 @@ def likely_flow(store: Store, words: Sequence[str]) -> str | None:
     # an index of another version may lack a key
     own = [one for one in packs if one["name"] in declared or flow.name in one.get("flows", ())]
     is_read = all(one.get("enabled") and not one.get("hosts") for one in own)
-    return flow.name if flow.enabled and not flow.confirm and is_read else None
+    if not is_read or (now := Registry(store).indexed_flow(flow.name)) is None:
+        return None
+    return flow.name if now.enabled and not now.confirm else None

@@ -117,16 +117,16 @@ def rouse(store: Store, bundle: BundleHash) -> Launching | None:
 
 
 def rouse_flow(flow: str, root: Path | None = None) -> Launching | None:
-    """Start the worker of a flow unless one listens, before the caller has imported what prepares
-    its request. A worker that gets no request for a thread ends.
+    """Start the worker of an enabled flow unless one listens, before the caller has imported what
+    prepares its request. A worker that gets no request for a thread ends.
 
     Returns:
         None as well after an error, which the run itself will report.
     """
     try:
         store = Store.open(root)
-        head = Registry(store).indexed_head(flow)
-        return None if head is None else rouse(store, head)
+        found = Registry(store).indexed_flow(flow)
+        return rouse(store, found.hash) if found is not None and found.enabled else None
     except (UncagedError, OSError, ValueError):
         return None
 

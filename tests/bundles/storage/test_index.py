@@ -119,7 +119,8 @@ def test_a_foreign_index_is_rebuilt(
     index_path.write_bytes(foreign)
     assert list(registry.read().flows) == ["flow-00000", "flow-00001", "flow-00002"]
     assert foreign not in index_path.read_bytes()
-    assert registry.indexed_head("flow-00002") == HASHES[0]
+    found = registry.indexed_flow("flow-00002")
+    assert found is not None and found.hash == HASHES[0]
 
 
 def test_no_flipped_byte_changes_an_answer(
@@ -283,9 +284,9 @@ def test_a_crash_between_text_and_index_is_harmless(
     former = index_path.read_bytes()
     registry.add("two", make_bundle(description="2"), now_ms=2)
     index_path.write_bytes(former)
-    assert registry.indexed_head("two") is None
+    assert registry.indexed_flow("two") is None
     assert list(registry.read().flows) == ["one", "two"]
-    assert registry.indexed_head("two") is not None
+    assert registry.indexed_flow("two") is not None
 
 
 def test_the_index_is_for_its_owner_alone(
@@ -359,7 +360,8 @@ def test_readers_while_it_is_rebuilt_get_right_answers(registry: Registry, store
         for _ in range(8)
     ]
     assert [reader.communicate() for reader in readers] == [("300\n", "")] * 8
-    assert registry.indexed_head("flow-00299") == HASHES[0]
+    last = registry.indexed_flow("flow-00299")
+    assert last is not None and last.hash == HASHES[0]
     assert not list(store.root.glob(".*.tmp"))
 
 

@@ -55,6 +55,17 @@ def test_a_disabled_or_marked_flow_is_not_guessed(engine: Engine) -> None:
     ]
 
 
+def test_a_mark_after_the_last_sentence_counts(engine: Engine) -> None:
+    """The index of sentences is older than the registry then."""
+    for name in ("off", "marked"):
+        add_flow(engine, name, f"{name} $(x)", schema=parameters("x", x={}))
+    refresh(engine)
+    assert [guess(engine, f"{name} it") for name in ("off", "marked")] == ["off", "marked"]
+    engine.registry.set_enabled("off", False)
+    engine.registry.set_confirm("marked", True)
+    assert [guess(engine, f"{name} it") for name in ("off", "marked")] == [None, None]
+
+
 def test_a_damaged_index_is_no_guess(engine: Engine) -> None:
     """A reading makes the index anew."""
     add_flow(engine, "greet", "say hello to $(x)", schema=parameters("x", x={}))
