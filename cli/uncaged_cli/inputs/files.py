@@ -7,25 +7,28 @@ from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, UsageError
 
+MAX_FILE_BYTES = 64 << 20
 
-def read_bytes(file: Path, *, max_bytes: int | None = None) -> bytes:
-    """Return a file's bytes.
+
+def read_bytes(file: Path, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return a file's bytes. A device or a pipe may have no end, so no more than *max_bytes* are
+    read.
 
     Raises:
         NotFoundError, UsageError: it is missing, cannot be read, or is larger than *max_bytes*.
     """
     try:
-        if max_bytes is not None and file.stat().st_size > max_bytes:
-            raise UsageError(
-                f"{str(file)!r} has {file.stat().st_size:,} bytes; at most {max_bytes:,} are read"
-            )
-        return file.read_bytes()
+        with file.open("rb") as stream:
+            data = stream.read(max_bytes + 1)
     except FileNotFoundError as problem:
         raise NotFoundError(f"no file {str(file)!r}") from problem
     except OSError as problem:
         raise UsageError(f"{str(file)!r} cannot be read: {problem.strerror}") from problem
     except ValueError as problem:  # a NUL byte in the name
         raise UsageError(f"{str(file)!r} is not a file name: {problem}") from problem
+    if len(data) > max_bytes:
+        raise UsageError(f"{str(file)!r} has too many bytes; at most {max_bytes:,} are read")
+    return data
 
 
 def read_text(file: Path) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from uncaged_bundles.errors import NotFoundError
 
 from ..display import json_output
 from ..display.output import (
@@ -22,6 +21,7 @@ from ..display.output import (
     text_width,
 )
 from ..display.table import render
+from ..inputs.files import read_bytes
 from ..inputs.options import json_option
 from ..runtime import open_engine
 
@@ -45,10 +45,9 @@ def add(file: Path, as_json: bool) -> None:
     """Register the pack in FILE, or replace the pack of that name. Its flows must be added by
     themselves.
     """
-    try:
-        data = file.read_bytes()
-    except OSError as exc:
-        raise NotFoundError(f"cannot read {str(file)!r}: {exc.strerror or exc}") from exc
+    from uncaged_dispatcher.packs.pack import MAX_PACK_BYTES
+
+    data = read_bytes(file, max_bytes=MAX_PACK_BYTES)
     manager = _manager()
     report = manager.add(data, str(file))
     if as_json:

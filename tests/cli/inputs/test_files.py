@@ -24,9 +24,12 @@ def test_a_directory_is_no_file(tmp_path: Path, read: object) -> None:
 
 
 def test_a_file_has_a_size_and_a_name() -> None:
-    """Too much is not read at all; a name that no file can have is said to be one."""
-    with pytest.raises(UsageError, match="at most 3 are read"):
-        read_bytes(Path(__file__), max_bytes=3)
+    """No more than the limit is read, of a device without an end, too; a name that no file can
+    have is said to be one.
+    """
+    for file in (Path(__file__), Path("/dev/zero")):
+        with pytest.raises(UsageError, match="at most 3 are read"):
+            read_bytes(file, max_bytes=3)
     with pytest.raises(UsageError, match="is not a file name"):
         read_bytes(Path("a\0b"))
 
