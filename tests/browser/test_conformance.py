@@ -153,6 +153,8 @@ def test_a_page_is_read_in_each_form(
     assert "remark" not in clean
     assert "onclick" not in clean
     assert "<h1>" not in browser.do("html", **{"as": "text"})["text"]
+    assert '<button id="go">Go</button>' in browser.do("html", **{"as": "automatic"})["text"]
+    assert "<p>Hover here</p>" in browser.do("html", **{"as": "knowledge"})["text"]
     listed = browser.do("elements", number=0)
     assert [one.get("name") for one in listed["elements"]].count("Go") == 1
     assert listed["names"]

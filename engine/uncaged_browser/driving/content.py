@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from typing import TYPE_CHECKING
 
 from ..operations import ReadHtml, ReadText, Screenshot
 from ..problems import BrowserProblem
 from .elements import element_of
+from .offering import shown_frames
+from .operable import script_in
 
 if TYPE_CHECKING:
+    from playwright.async_api import Page
+
     from .context import DrivenContext
 
 __all__ = ["html", "screenshot", "text"]
@@ -17,6 +22,7 @@ __all__ = ["html", "screenshot", "text"]
 MAX_CHARACTERS = 2_000_000
 """Longest text that is returned; the rest is cut, and the answer says so."""
 MAX_PICTURE_BYTES = 16 << 20
+FRAME_S = 2.0
 CLEAN = """() => {
   const copy = document.documentElement.cloneNode(true);
   for (const one of copy.querySelectorAll('script, style, noscript, template, link, meta, svg'))
@@ -56,9 +62,35 @@ async def html(context: DrivenContext, operation: ReadHtml) -> dict[str, object]
             source = await page.content()
         case "clean":
             source = str(await page.evaluate(CLEAN))
+        case "automatic" | "knowledge":
+            return await _fragments(page, operation.form)
         case "text":
             source = await page.locator("body").inner_text(timeout=operation.timeout_s * 1000)
     return {"url": page.url, **_cut(source)}
+
+
+async def _fragments(page: Page, form: str) -> dict[str, object]:
+    """Return the reduced HTML of the page and of the frames that are shown."""
+    from playwright.async_api import Error
+
+    script = script_in("fragment.js")
+    source = str(await page.evaluate(script, form))
+    shown, left_out = await shown_frames(page)
+    frames: list[dict[str, object]] = []
+    for frame in shown[1:]:
+        try:
+            async with asyncio.timeout(FRAME_S):
+                inner = str(await frame.evaluate(script, form))
+        except (Error, TimeoutError):
+            left_out.append(f"the frame at {frame.url[:200]}, which does not answer")
+        else:
+            frames.append({"url": frame.url, **_cut(inner)})
+    return {
+        "url": page.url,
+        **_cut(source),
+        **({"frames": frames} if frames else {}),
+        **({"leftOut": left_out} if left_out else {}),
+    }
 
 
 async def screenshot(context: DrivenContext, operation: Screenshot) -> dict[str, object]:

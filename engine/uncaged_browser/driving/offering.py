@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .context import DrivenContext
 
-__all__ = ["actions", "call"]
+__all__ = ["actions", "call", "shown_frames"]
 
 MAX_FRAMES = 20
 MAX_ACTIONS = 500
@@ -101,7 +101,7 @@ async def _settled(page: Page) -> OfferedActions:
 async def _offered(page: Page) -> OfferedActions:
     from playwright.async_api import Error
 
-    frames, left_out = await _shown_frames(page)
+    frames, left_out = await shown_frames(page)
     found: list[FoundAction] = []
     for number, frame in enumerate(frames):
         try:
@@ -151,7 +151,7 @@ async def _registered(page: Page) -> list[RegisteredAction]:
         return []
 
 
-async def _shown_frames(page: Page) -> tuple[list[Frame], list[str]]:
+async def shown_frames(page: Page) -> tuple[list[Frame], list[str]]:
     """Return the frames that a person can see, the main one first, and what was left out."""
     shown, left_out = [page.main_frame], []
     others = [frame for frame in page.frames if frame is not page.main_frame]

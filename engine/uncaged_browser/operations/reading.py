@@ -13,7 +13,7 @@ __all__ = [
     "ReadActions", "ReadElements", "ReadForms", "ReadHtml", "ReadText", "ReadView", "Screenshot",
 ]  # fmt: skip
 
-Form = Literal["html", "clean", "text"]
+Form = Literal["html", "clean", "automatic", "knowledge", "text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,10 @@ class ReadText(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadHtml(Operation):
-    """Return the page's HTML. form: html as it is; clean without scripts, styles and comments."""
+    """Return the page's HTML. form: html as it is; clean without scripts, styles and comments;
+    automatic with what is needed to operate the page; knowledge with what the page says. The last
+    two have shadow trees in their places, and the frames that are shown under ``frames``.
+    """
 
     do: ClassVar[str] = "html"
     form: Annotated[Form, shapes.one_of(*get_args(Form)), "as"] = "html"
