@@ -25,6 +25,7 @@ from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.relay.control import ExtensionControl
 from uncaged_browser.relay.listener import EXTENSION_ID, ExtensionListener
 from uncaged_browser.relay.pairing import Pairings
+from uncaged_browser.relay.panel import serve_page
 from uncaged_browser.session.messages import KEPT, ContextSpec
 from uncaged_browser.session.proxies import proxied
 
@@ -32,6 +33,7 @@ VOICE = Path(__file__).with_name("voice")
 """Extension with a voice that notes each utterance, and ends none."""
 KINDS = ("playwright", "extension")
 PAIRING_PAGE = f"chrome-extension://{EXTENSION_ID}/pairing.html"
+PANEL_PAGE = f"chrome-extension://{EXTENSION_ID}/panel.html"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class ControlledBrowser:
     context: BrowserContext
     control: BrowserControl
     listener: ExtensionListener | None
+    serve_port: int = 9
+    """Of the page for the side panel; nothing listens at 9."""
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.runner.run(work)
@@ -136,7 +140,9 @@ async def _running(
             listener=None,
         )
         if kind == "extension":
-            listener = found.listener = ExtensionListener(Pairings(directory / "pairings.json"))
+            listener = found.listener = ExtensionListener(
+                Pairings(directory / "pairings.json"), panel=serve_page(lambda: found.serve_port)
+            )
             await listener.start(0)
             found.control = ExtensionControl(playwright, listener)
             stack.push_async_callback(_end, found)

@@ -14,19 +14,16 @@ from ..runtime import open_engine
 if TYPE_CHECKING:
     from uncaged_serve.server import Serving
 
-PORT = 8810
-
 
 @click.command()
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=PORT,
     metavar="PORT",
-    help=f"The port of 127.0.0.1, {PORT} if omitted; 0 chooses a free one.",
+    help="The port of 127.0.0.1; that of config.yaml (8810) if omitted; 0 chooses a free one.",
 )
 @json_option
-def command(port: int, as_json: bool) -> None:
+def command(port: int | None, as_json: bool) -> None:
     """Serve the routes of all packages on one port of 127.0.0.1 until Ctrl-C.
 
     Each request must carry the store's token, which is in a private file. At the end each route
@@ -56,4 +53,7 @@ def command(port: int, as_json: bool) -> None:
             f" token in {token_file}; stop with Ctrl-C"
         )
 
-    serve(engine, port, ready=ready, report=lambda text: note(Styled("warning: ", "yellow"), text))
+    chosen = engine.config.serve_port if port is None else port
+    serve(
+        engine, chosen, ready=ready, report=lambda text: note(Styled("warning: ", "yellow"), text)
+    )

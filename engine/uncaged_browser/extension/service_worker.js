@@ -7,6 +7,8 @@ const DEFAULT_PORT = 8811;
 const KEEP_ALIVE_MS = 20_000;
 const RECONNECT_MS = 5_000;
 const HANDSHAKE_MS = 10_000;
+const REPLY_MS = 10_000;
+const AWAY = "Not connected to uncaged-workflow. `uncaged-workflow browser external on` prints a code for the settings.";
 const CALLS = {
   "action.setBadgeText": call => chrome.action.setBadgeText(...call),
   "action.setTitle": call => chrome.action.setTitle(...call),
@@ -32,6 +34,8 @@ let socket = null; // the connection, from its first moment
 let accepted = false; // both sides have proved that they know the token
 let answered = true; // the last keep-alive has its reply
 let retry = null;
+let calls = 0; // of the channel agentService
+const pending = new Map(); // what takes the reply of each such call, by its number
 let replaced = false; // another browser with the same identity took this one's place
 
 function send(message) {
@@ -129,8 +133,26 @@ function connect(port, key, kind) {
 
 function receive(text) {
   const message = JSON.parse(text);
-  if (message.channel === "browserControl") perform(message);
-  else answered = true; // the reply to a keep-alive, the only call of the channel agentService
+  if (message.channel === "browserControl") {
+    perform(message);
+  } else {
+    answered = true;
+    pending.get(message.id)?.(message);
+  }
+}
+
+function ask(method) {
+  if (!accepted) return Promise.resolve({text: AWAY});
+  const id = ++calls;
+  return new Promise(resolve => {
+    const end = message => {
+      pending.delete(id);
+      resolve(message.result ?? {text: message.error});
+    };
+    pending.set(id, end);
+    setTimeout(end, REPLY_MS, {error: "The engine did not answer."});
+    send({channel: "agentService", id, method, params: []});
+  });
 }
 
 function later() {
@@ -169,9 +191,14 @@ chrome.runtime.onMessage.addListener((message, sender, reply) => {
     pair(message.pair).then(() => reply({paired: true}), error => reply({error: error.message}));
     return true;
   }
+  if (message.panel) {
+    ask("panel").then(reply);
+    return true;
+  }
   reply({connected: accepted});
   return false;
 });
+chrome.sidePanel.setPanelBehavior({openPanelOnActionClick: true});
 chrome.runtime.onStartup.addListener(ensure);
 chrome.runtime.onInstalled.addListener(ensure);
 chrome.alarms.onAlarm.addListener(ensure);

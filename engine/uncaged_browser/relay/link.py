@@ -13,6 +13,7 @@ from uncaged_bundles.records import dataclass
 from websockets.exceptions import ConnectionClosed
 
 from ..problems import BrowserProblem
+from .panel import PanelContent
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -43,8 +44,17 @@ class ExtensionLink:
     """
 
     def __init__(
-        self, connection: ServerConnection, *, client: str, browser: str, user_agent: str
+        self,
+        connection: ServerConnection,
+        *,
+        client: str,
+        browser: str,
+        user_agent: str,
+        panel: PanelContent | None = None,
     ) -> None:
+        """Args: panel: what the extension's side panel shows."""
+        self._panel = panel
+        self._replies: set[asyncio.Task[None]] = set()
         self.client = client
         self.browser = browser
         self.user_agent = user_agent
@@ -145,7 +155,22 @@ class ExtensionLink:
             for subscriber in list(self._subscribers):
                 subscriber(message["event"], message["params"])
         else:
-            await self._connection.send(json.dumps(_service_reply(message)))
+            reply = asyncio.ensure_future(self._serve_call(message))
+            self._replies.add(reply)
+            reply.add_done_callback(self._replies.discard)
+
+    async def _serve_call(self, message: dict[str, Any]) -> None:
+        """Reply to a call of the extension: to keep itself awake, or for its side panel."""
+        reply = {"channel": "agentService", "id": message.get("id")}
+        match message.get("method"):
+            case "ping":
+                reply["result"] = None
+            case "panel" if self._panel is not None:
+                reply["result"] = await self._panel()
+            case method:
+                reply |= {"unknown": True, "error": f"unknown method {method!r}"}
+        with suppress(ConnectionClosed):
+            await self._connection.send(json.dumps(reply))
 
     def _settle(self, number: int, result: Any, problem: BrowserProblem | None) -> None:
         call = self._calls.pop(number, None)
@@ -162,14 +187,6 @@ class ExtensionLink:
                 "timeout", f"{method}: the extension did not answer within {timeout_s:g} s"
             ),
         )
-
-
-def _service_reply(message: dict[str, Any]) -> dict[str, object]:
-    """Return the reply to a call of the extension: it has one method, to keep itself awake."""
-    reply = {"channel": "agentService", "id": message.get("id")}
-    if message.get("method") == "ping":
-        return {**reply, "result": None}
-    return {**reply, "unknown": True, "error": f"unknown method {message.get('method')!r}"}
 
 
 def _problem_of(message: dict[str, Any], method: str) -> BrowserProblem | None:

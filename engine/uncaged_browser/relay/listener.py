@@ -21,6 +21,7 @@ from uncaged_engine.services.listening import listen
 
 from .link import ExtensionLink
 from .pairing import Pairings, proof
+from .panel import PanelContent
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
@@ -60,8 +61,15 @@ def prompt_socket(port: int) -> socket.socket:
 class ExtensionListener:
     """Accepts extensions on a port. on_change: called when one comes or goes."""
 
-    def __init__(self, pairings: Pairings, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        pairings: Pairings,
+        on_change: Callable[[], None] = lambda: None,
+        panel: PanelContent | None = None,
+    ) -> None:
+        """Args: panel: what the side panel of each extension shows."""
         self.pairings = pairings
+        self._panel = panel
         self.port = 0
         self._on_change = on_change
         self._links: dict[str, ExtensionLink] = {}
@@ -174,6 +182,7 @@ class ExtensionListener:
             client=hello["client"],
             browser=hello["browser"],
             user_agent=hello["userAgent"],
+            panel=self._panel,
         )
 
 

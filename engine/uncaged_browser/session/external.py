@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.storage.store import Store
@@ -9,6 +10,7 @@ from uncaged_bundles.storage.store import Store
 from ..relay.control import ExtensionControl
 from ..relay.listener import ExtensionListener
 from ..relay.pairing import Pairings, pairings_path
+from ..relay.panel import serve_page
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -19,7 +21,11 @@ __all__ = ["ExternalBrowser"]
 class ExternalBrowser:
     """Switch for the extension of the person's browser."""
 
-    def __init__(self, playwright: Playwright, store: Store, port: int) -> None:
+    def __init__(
+        self, playwright: Playwright, store: Store, port: int, serve_port: Callable[[], int]
+    ) -> None:
+        """Args: port: for the extension. serve_port: returns that of `serve`, for its panel."""
+        self._panel = serve_page(serve_port)
         self._playwright = playwright
         self._pairings = Pairings(pairings_path(store))
         self._port = port
@@ -44,7 +50,7 @@ class ExternalBrowser:
             UsageError: the port is taken.
         """
         if self._listener is None:
-            listener = ExtensionListener(self._pairings)
+            listener = ExtensionListener(self._pairings, panel=self._panel)
             await listener.start(self._port)
             self._listener = listener
             self._control = ExtensionControl(self._playwright, listener)

@@ -38,7 +38,9 @@ async def serve_browser(
 ) -> None:
     """Listen, and serve a browser until the session ends. ready: as for `BrowserProcess.run`."""
     engine = Engine(store)
-    external = ExternalBrowser(playwright, store, engine.config.browser.port)
+    external = ExternalBrowser(
+        playwright, store, engine.config.browser.port, lambda: engine.config.serve_port
+    )
     contexts = SessionContexts(running.browser, running.kept, external, shown=shown)
     notes = PageNotes(store, lambda: engine.config.browser)
     server = SessionServer(contexts, partial(status_of, engine), notes=notes)

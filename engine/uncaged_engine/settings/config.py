@@ -198,6 +198,7 @@ class Config:
     mcp_servers: Mapping[str, McpServerSettings] = field(default_factory=dict)
     embeddings: AgentSettings | None = None
     browser: BrowserSettings = field(default_factory=BrowserSettings)
+    serve_port: int = 8810
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     environment: tuple[str, ...] = ()

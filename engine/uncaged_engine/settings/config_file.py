@@ -260,6 +260,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
             knowledge=tuple(host.casefold() for host in section.browser.knowledge),
             parts=tuple(section.browser.parts),
         ),
+        serve_port=section.serve.port,
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={
             name: price.model_dump(exclude_none=True) for name, price in section.prices.items()

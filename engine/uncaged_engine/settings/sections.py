@@ -100,6 +100,10 @@ class BrowserSection(StrictSection):
     parts: list[BrowserPart] = ["browse", "lookup", "flows"]
 
 
+class ServeSection(StrictSection):
+    port: Annotated[int, Field(ge=1, le=65_535)] = 8810
+
+
 class RatesSection(StrictSection):
     """Prices in US dollars per million tokens."""
 
@@ -140,6 +144,7 @@ class ConfigSection(StrictSection):
     mcp_servers: dict[str, McpServerSection] = {}
     embeddings: EmbeddingSection | None = None
     browser: BrowserSection = BrowserSection()
+    serve: ServeSection = ServeSection()
     secrets: dict[str, SecretSection] = {}
     prices: dict[str, PriceSection] = {}
     environment: list[str] = []

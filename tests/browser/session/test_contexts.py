@@ -95,7 +95,7 @@ def session_contexts(harness: BrowserHarness, store: Store) -> Iterator[SessionC
     """Contexts of the module's browser; they are closed after the block."""
 
     async def made() -> SessionContexts:  # proxies and futures belong to the browser's loop
-        external = ExternalBrowser(harness.playwright, store, 0)
+        external = ExternalBrowser(harness.playwright, store, 0, lambda: 9)
         return SessionContexts(harness.browser.browser, harness.browser.kept, external)
 
     found = harness.run(made())

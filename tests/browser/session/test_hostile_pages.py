@@ -107,7 +107,7 @@ def hostile(harness: BrowserHarness) -> Iterator[Hostile]:
         return text(page, "text/html")
 
     store = Store.open(harness.directory / "store")
-    external = ExternalBrowser(harness.playwright, store, 0)
+    external = ExternalBrowser(harness.playwright, store, 0, lambda: 9)
     contexts = SessionContexts(harness.browser.browser, harness.browser.kept, external)
     with serving(answer) as site, serving(lambda _: text("reached")) as other:
         found = Hostile(harness=harness, contexts=contexts, site=site, other=other)

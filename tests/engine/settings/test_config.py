@@ -32,6 +32,7 @@ sandbox: landlock
 secrets:
   MINE: {env: MY_TOKEN}
   OTHER: {file: keys/other}
+serve: {port: 9000}
 environment: [MY_EDITOR]
 testCommand: pytest -q
 """
@@ -74,6 +75,7 @@ def test_a_full_file_means_what_it_says(store: Store) -> None:
             "MINE": SecretSource(env="MY_TOKEN"),
             "OTHER": SecretSource(file=store.root / "keys" / "other"),
         },
+        serve_port=9000,
         environment=("MY_EDITOR",),
         test_command="pytest -q",
     )

@@ -1,0 +1,60 @@
+"""Side panel of the extension."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import expect
+from testbed.browsers import PAIRING_PAGE, PANEL_PAGE, ControlledBrowser
+from testbed.webserver import serving, text
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+WAIT_MS = 30_000
+
+
+def test_the_panel_shows_the_page_of_serve(paired: ControlledBrowser) -> None:
+    """The panel says that nothing is served, that a server has no page, or shows the page; it
+    follows what starts and ends, and leads to the settings.
+    """
+
+    async def panel(shown: str, port: int) -> None:
+        paired.serve_port = port
+        [page] = [page for page in paired.context.pages if page.url == PANEL_PAGE]
+        status = page.get_by_role("status")
+        if shown == "page":
+            inner = page.frame_locator("iframe").get_by_role("heading", name="Conversations")
+            await expect(inner).to_be_visible(timeout=WAIT_MS)
+            await expect(status).to_be_hidden()
+        else:
+            await expect(status).to_contain_text(shown, timeout=WAIT_MS)
+            await expect(page.locator("iframe")).to_be_hidden()
+
+    async def open_panel() -> None:
+        await (await paired.context.new_page()).goto(PANEL_PAGE)
+
+    async def open_settings() -> None:
+        [page] = [page for page in paired.context.pages if page.url == PANEL_PAGE]
+        async with paired.context.expect_page() as opened:
+            await page.get_by_role("button", name="Settings").click()
+        await (await opened.value).wait_for_url(PAIRING_PAGE)
+
+    paired.run(open_panel())
+    paired.run(panel("does not run at http://127.0.0.1:9/", 9))
+    with (
+        serving(lambda _: text("the token is missing", status=401)) as bare,
+        serving(lambda _: text("<!doctype html><h1>Conversations</h1>", "text/html")) as serve,
+    ):
+        paired.run(panel("has no page that can be shown here", bare.port))
+        paired.run(panel("page", serve.port))
+    paired.run(panel("does not run", serve.port))
+    paired.run(open_settings())
+
+
+def test_the_button_opens_the_panel(paired: ControlledBrowser) -> None:
+    """The extension's button has no menu of its own: it opens the panel."""
+    [worker] = [
+        one for one in paired.context.service_workers if one.url.endswith("/service_worker.js")
+    ]
+    behaviour = paired.run(worker.evaluate("chrome.sidePanel.getPanelBehavior()"))
+    assert behaviour == {"openPanelOnActionClick": True}
+    assert paired.run(worker.evaluate("chrome.action.getPopup({})")) == ""
