@@ -59,9 +59,10 @@ SCROLL_ALL = """up => {
   for (const one of [page, ...boxes])
     one.scrollBy({top: (up ? -0.8 : 0.8) * one.clientHeight, behavior: 'instant'});
 }"""
-SCROLL = """direction => {
-  const screen = {x: innerWidth * 0.9, y: innerHeight * 0.9};
-  const page = document.scrollingElement || document.documentElement;
+SCROLL = """(area, direction) => {
+  const page = area || document.scrollingElement || document.documentElement;
+  const [width, height] = area ? [area.clientWidth, area.clientHeight] : [innerWidth, innerHeight];
+  const screen = {x: width * 0.9, y: height * 0.9};
   const before = [page.scrollLeft, page.scrollTop];
   const by = {up: [0, -screen.y], down: [0, screen.y], left: [-screen.x, 0], right: [screen.x, 0]};
   if (direction === 'top') page.scrollTo({top: 0, behavior: 'instant'});
@@ -254,10 +255,15 @@ async def _point_of(
 
 
 async def scroll(context: DrivenContext, operation: Scroll) -> dict[str, object]:
-    """Scroll the page, or until an element is visible."""
+    """Scroll the page or an area of it, or until an element is visible."""
     page = context.tabs.page(operation.tab)
+    if operation.target is None and operation.area is None:
+        return dict(
+            await page.evaluate(f"direction => ({SCROLL})(null, direction)", operation.direction)
+        )
     if operation.target is None:
-        return dict(await page.evaluate(SCROLL, operation.direction))
+        area = await element_of(context, page, operation, key="area")
+        return dict(await area.locator.evaluate(SCROLL, operation.direction))
     found = await _scrolled_to(context, page, operation)
     await found.locator.scroll_into_view_if_needed(timeout=operation.timeout_s * 1000)
     return await context.after(page, found)

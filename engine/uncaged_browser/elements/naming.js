@@ -84,6 +84,8 @@ const name = one => {
   return text || clean(one.title) || clean(one.getAttribute('placeholder'));
 };
 const isField = one => one.isContentEditable || one.matches('input,select,textarea');
+// Whether it has scroll bars of its own: its text is what it shows by now, and no name.
+const scrolls = one => one.scrollHeight > one.clientHeight + 2 && /auto|scroll/.test(getComputedStyle(one).overflowY);
 const textOf = one => clean(one.innerText ?? one.textContent);
 
 const nearest = NEAR;
@@ -159,7 +161,7 @@ const guard = one => {
   for (const key of ['aria-label', 'name', 'placeholder', 'title', 'alt'])
     if (one.getAttribute(key)) return {key, value: one.getAttribute(key)};
   const text = textOf(one);
-  if (text && text.length <= MAX_TEXT && !isField(one)) return {key: '', value: text};
+  if (text && text.length <= MAX_TEXT && !isField(one) && !scrolls(one)) return {key: '', value: text};
   return null;
 };
 const step = one => {
@@ -176,6 +178,7 @@ const frameCss = one => {
   } catch { /* its document has no address of its own */ }
   return one.title ? `${one.localName}[title=${quoted(one.title)}]` : '';
 };
+const classesOf = one => [...one.classList].filter(stable).slice(0, 2).map(word => '.' + CSS.escape(word)).join('');
 const cssOf = (one, all, named, placed) => {
   const tag = one.localName, found = [];
   const unique = css => {
@@ -194,7 +197,7 @@ const cssOf = (one, all, named, placed) => {
   const held = guard(one);
   if (named && !held) return [];
   const suffix = !held ? '' : held.key ? `[${held.key}=${quoted(held.value)}]` : `:text-is(${quoted(held.value)})`;
-  const classes = [...one.classList].filter(stable).slice(0, 2).map(word => '.' + CSS.escape(word)).join('');
+  const classes = classesOf(one);
   if (classes && unique(tag + classes)) return [{css: tag + classes + suffix}];
   let css = '';
   for (let node = one; node && node.nodeType === Node.ELEMENT_NODE && node !== document.documentElement; node = node.parentElement) {
@@ -239,14 +242,17 @@ const alternatives = one => {
   const id = one.getAttribute('data-testid');
   if (id && !(title && /\d/.test(id))) add({testId: id}, other => other.getAttribute('data-testid') === id);
   const text = textOf(one);
-  if (text && text.length <= MAX_TEXT && !isField(one)) {
+  if (text && text.length <= MAX_TEXT && !isField(one) && !scrolls(one)) {
     const same = whole ? matches(other => textOf(other) === text && ![...other.children].some(child => textOf(child) === text)) : [];
     let inner = one;
     for (let child = one; child; child = [...child.children].find(other => textOf(other) === text)) inner = child;
     if (same.length === 1 || !(type && title)) found.push(...told({text}, same, inner));
   }
   if (type && !title) add({role: type, name: ''}, other => role(other) === type && !name(other));
-  const named = Boolean(title || (text && !isField(one)) || field || hint);
+  const named = Boolean(title || (text && !isField(one) && !scrolls(one)) || field || hint);
+  const [own, classes] = [cssOf(one, all, named, false), classesOf(one)];
+  // of a control that is only drawn, its class says what it is: that in the row of a text is meant, not that at a place
+  if (!found.length && !own.length && classes) add({css: one.localName + classes}, other => other.matches(one.localName + classes));
   // a place in the document says nothing about an element that a text near it tells from its equals
   const placed = !found[0]?.near;
   found.push(...cssOf(one, all, named, placed), ...(placed ? xpathOf(one, named) : []));

@@ -143,11 +143,14 @@ class Drag(ElementOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scroll(Operation):
-    """Scroll the page by a screen, to an end, or until an element is visible."""
+    """Scroll the page by a screen, to an end, or until an element is visible. area: an element with
+    scroll bars of its own, which is scrolled in place of the page.
+    """
 
     do: ClassVar[str] = "scroll"
     direction: Annotated[Direction, shapes.one_of(*get_args(Direction))] = "down"
     target: MaybeTarget = None
+    area: MaybeTarget = None
     frame: Frames = ()
 
 

@@ -67,7 +67,7 @@ def _recorder_steps(step: Operation) -> list[Fields]:
             return _recorder_keys(key)
         case operations.Hover():
             return [{**_on(step), "type": "hover"}]
-        case operations.Scroll():
+        case operations.Scroll(area=None):
             place = {"x": 0, "y": 0 if step.direction == "top" else WINDOW["height"]}
             return [{**(_on(step) if step.target else place), "type": "scroll"}]
         case operations.WaitFor(until="element" | "gone" as until, target=target) if target:
@@ -208,7 +208,7 @@ def _python_action(step: Operation) -> str | None:
             points = {"source_position": step.offset, "target_position": step.onto_offset}
             where = "".join(f", {key}={_point(at)}" for key, at in points.items() if at)
             return f"drag_to({_locator(onto[0], step.frame)}{where})"
-        case operations.Scroll():
+        case operations.Scroll(area=None):
             return "scroll_into_view_if_needed()"
         case operations.WaitFor(until="element"):
             return "wait_for()"

@@ -116,7 +116,7 @@ class StepNotes:
             self.settle(state, tab)
         self._change_tab(tab, url)
         if isinstance(operation, Scroll):
-            self._scroll(note, state)
+            self._scroll(operation, note, state)
         elif operation is not None:
             self._merge(operation, state, note)
 
@@ -149,12 +149,16 @@ class StepNotes:
         self.steps.append(operation)
         self._before.append(state)
 
-    def _reach(self, operation: Operation) -> None:
-        """Let a scrolling end where the element of the next step is, however far that is."""
+    def _reach(self, operation: Operation, *, in_area: bool) -> None:
+        """Let a scrolling end where the element of the next step is, however far that is. That of
+        an area only does if the element is in the area.
+        """
         target = getattr(operation, "target", None)
         scrolls = 0
         for step in reversed(self.steps):
             if not isinstance(step, Scroll) or step.target is not None:
+                break
+            if step.area is not None and not in_area:
                 break
             scrolls += 1
         if not target or not scrolls:
@@ -173,7 +177,7 @@ class StepNotes:
     def _merge(
         self, operation: Operation, state: PageState | None, note: Mapping[str, object]
     ) -> None:
-        self._reach(operation)
+        self._reach(operation, in_area=note.get("inArea") is True)
         last: Any = self.steps[-1] if self.steps else None
         same = last is not None and _same_target(last, operation)
         match operation:
@@ -197,8 +201,10 @@ class StepNotes:
         self._bytes += _size_of(operation) - _size_of(self.steps[-1])
         self.steps[-1] = operation
 
-    def _scroll(self, note: Mapping[str, object], state: PageState | None) -> None:
-        """Add a screen whenever the wheel has turned by one; at the end of the page, the end."""
+    def _scroll(self, scroll: Scroll, note: Mapping[str, object], state: PageState | None) -> None:
+        """Add a screen whenever the wheel has turned by one; at the end of the page or area, the
+        end.
+        """
         amount = note.get("amount")
         if not isinstance(amount, int | float) or not math.isfinite(amount) or not amount:
             return
@@ -206,13 +212,14 @@ class StepNotes:
         down = amount > 0
         last = self.steps[-1] if self.steps else None
         if down and note.get("end") is True:
-            if last != Scroll(direction="bottom"):
-                self._append(Scroll(direction="bottom"), state)
+            step = replace(scroll, direction="bottom")
+            if last != step:
+                self._append(step, state)
             return
-        direction: Any = "down" if down else "up"
-        ours = [step for step in self.steps[-MAX_SCROLLS:] if step == Scroll(direction=direction)]
-        if last != Scroll(direction=direction) or (abs(scrolled) >= 1 and len(ours) < MAX_SCROLLS):
-            self._append(Scroll(direction=direction), state)
+        step = replace(scroll, direction="down" if down else "up")
+        ours = [one for one in self.steps[-MAX_SCROLLS:] if one == step]
+        if last != step or (abs(scrolled) >= 1 and len(ours) < MAX_SCROLLS):
+            self._append(step, state)
             scrolled = 0.0
         self._scrolled = scrolled
 
@@ -226,7 +233,7 @@ def _body(note: Mapping[str, object], frames: Frames) -> dict[str, Any] | None:
     kind = note.get("kind")
     target = note.get("target")
     on: dict[str, Any] = {"target": target} if target else {}
-    if frames and target:
+    if frames and (target or note.get("area")):
         on["frame"] = [[one.document() for one in frame] for frame in frames]
     if target and note.get("facts"):
         on["facts"] = note["facts"]
@@ -251,7 +258,8 @@ def _body(note: Mapping[str, object], frames: Frames) -> dict[str, Any] | None:
             keys = ("onto", "ontoFacts", "offset", "onto_offset")
             return {"do": "drag", **on, **{key: note[key] for key in keys if note.get(key)}}
         case "scroll":
-            return {"do": "scroll"}
+            area = note.get("area")
+            return {"do": "scroll", **({"area": area} if area else {}), **on}
         case _:
             raise ValueError("no kind of note")
 

@@ -10,10 +10,16 @@
   const noted = new WeakMap();
   const noting = one => {
     const found = alternatives(one);
-    noted.set(found, facts(one));
+    noted.set(found, {one, facts: facts(one)});
     return found;
   };
-  const tell = note => report({...note, facts: noted.get(note.target), ontoFacts: noted.get(note.onto)});
+  // The area that the wheel turned in last.
+  let turned = {area: null, target: []};
+  const tell = note => {
+    const known = noted.get(note.target);
+    report({...note, facts: known?.facts, ontoFacts: noted.get(note.onto)?.facts,
+      inArea: Boolean(known && turned.area?.contains(known.one))});
+  };
   const secrets = new WeakSet();
   const state = () => ({
     url: location.href, title: document.title,
@@ -84,7 +90,9 @@
     const control = one.closest('label')?.control;
     if (control && control !== one && one.matches('label')) return;
     const box = one.getBoundingClientRect();
-    const offset = one.matches('canvas,svg,svg *,img[usemap]') ? [event.clientX - box.left, event.clientY - box.top] : null;
+    // what is inside a closed shadow root has no names, only a place in its host
+    const closed = one.localName.includes('-') && !one.shadowRoot && !one.childElementCount && !textOf(one);
+    const offset = closed || one.matches('canvas,svg,svg *,img[usemap]') ? [event.clientX - box.left, event.clientY - box.top] : null;
     send('click', one, {times: event.detail, offset, field: typed(one)}, known);
   });
   on('contextmenu', event => { if (event.button === 2) send('click', active(event), {button: 'right', times: 1}); });
@@ -141,10 +149,17 @@
         offset: pulled.offset, onto_offset: offsetIn(box, event), state: state(), top: window === window.top});
     }
   });
+  const moves = (one, by) => by > 0 ? one.scrollTop + one.clientHeight < one.scrollHeight - 2 : one.scrollTop > 0;
   on('wheel', event => {
-    const page = document.scrollingElement || document.documentElement;
-    const end = page.scrollTop + innerHeight + event.deltaY >= page.scrollHeight - 2;
-    tell({kind: 'scroll', target: [], amount: event.deltaY / (innerHeight * 0.9), end, state: state(), top: window === window.top});
+    const page = document.scrollingElement || document.documentElement, by = event.deltaY;
+    const areas = event.composedPath().filter(one => one.nodeType === Node.ELEMENT_NODE && one !== page && one !== document.body
+      && scrolls(one));
+    const area = areas.find(one => moves(one, by)) || null;
+    if (!area && areas.length && !moves(page, by)) return;
+    if (area !== turned.area) turned = {area, target: area ? alternatives(area) : []};
+    const one = area || page, height = area ? area.clientHeight : innerHeight;
+    const end = one.scrollTop + height + by >= one.scrollHeight - 2;
+    tell({kind: 'scroll', target: [], area: turned.target, amount: by / (height * 0.9), end, state: state(), top: window === window.top});
   });
   window['BINDING frame'] = alternatives;
 })();

@@ -31,7 +31,7 @@ NOT_DATA = frozenset({"do", "tab", "key", "direction", "button", "for", "as", "r
 SELECTORS = frozenset({"css", "xpath"})
 TEXTS = frozenset({"name", "near", "label", "placeholder", "text", "testId"})
 """Keys of an alternative whose value a page shows, or may take from its data."""
-TARGETS = frozenset({"target", "onto", "frame"})
+TARGETS = frozenset({"target", "onto", "area", "frame"})
 FACTS = frozenset({"facts", "ontoFacts"})
 
 
@@ -56,8 +56,7 @@ def proposed_parameters(recording: Recording) -> dict[str, str]:
 def recipe_of(
     recording: Recording, name: str, parameters: Mapping[str, object] | None
 ) -> dict[str, object]:
-    """Return the web recipe of a recording; see `Recording.to_recipe`."""
-    recording.check_length()
+    """Return the web recipe of a recording of any length; see `Recording.to_recipe`."""
     check_hosts(recording)
     if parameters is None:
         values: Mapping[str, object] = proposed_parameters(recording)

@@ -121,6 +121,7 @@ class Recording:
         """
         from .recipe import recipe_of
 
+        self.check_length()
         return recipe_of(self, name, parameters)
 
     def propose_parameters(self) -> dict[str, str]:

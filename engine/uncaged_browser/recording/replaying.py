@@ -22,6 +22,7 @@ from ..healing.search import FIND_S, MISSING, HealingResult, Reading, begin_sear
 from ..healing.sought import HEALED
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
+from .recipe import recipe_of
 from .recording import Recording, RecordingError
 
 __all__ = ["Heal", "RecordingReplay", "ReplayedStep", "replay"]
@@ -91,9 +92,9 @@ async def replay(
             where that is not found, goes on where a title or heading is reworded, and proposes a
             recipe with what is there now.
     Raises:
-        RecordingError: it is too short, or has no parameter of a name.
+        RecordingError: it goes to other hosts than it names, or has no parameter of a name.
     """
-    recipe = recording.to_recipe(recording.name)
+    recipe = recipe_of(recording, recording.name, None)
     values = _values(recipe, parameters or {})
     bodies = shapes.items(recipe["steps"], ("steps",))
     operations = [read_operation(fill("", body, values)) for body in bodies]

@@ -329,6 +329,81 @@ def test_scrolling_ends_at_the_element_that_is_used_then(harness: BrowserHarness
     assert title == "T Wanted end"
 
 
+NOTES = """<div class="notes" style="height:90px; width:300px; overflow:auto"><p style="height:900px">%s</p>
+<button onclick="log('last')">Last</button></div>
+<button onclick="log('at ' + (document.querySelector('.notes').scrollTop > 700))">Read</button>"""
+
+
+@pytest.mark.parametrize("button", ["Read", "Last"])
+def test_the_wheel_over_an_area_scrolls_the_area(harness: BrowserHarness, button: str) -> None:
+    """An area with scroll bars of its own is scrolled to the end that was reached, though the
+    element that is used then is in sight already; or to that element, if the area has it.
+    """
+
+    async def read(page: Page) -> None:
+        await page.locator(".notes").hover()
+        for _ in range(8):
+            await page.mouse.wheel(0, 200)
+        await page.wait_for_function("document.querySelector('.notes').scrollTop > 700")
+        await page.get_by_role("button", name=button).click()
+
+    pages = [NOTES % "One", NOTES % "Two"]
+    steps, done, title = steps_and_title(harness, pages, read)
+    assert done.succeeded, done.steps[-1]
+    assert title == f"T {'at true' if button == 'Read' else 'last'} end"
+    if button == "Read":
+        assert {"do": "scroll", "direction": "bottom", "area": steps[0]["area"]} in steps
+    else:
+        assert [step.get("target") for step in steps] == [steps[1]["target"]] * 2
+
+
+def drawn(*names: str) -> str:
+    return "".join(
+        f"""<div><b>{name}</b> <i class="star" onclick="log('star {name}')"
+        style="display:inline-block; width:9px; height:9px; background:gold"></i></div>"""
+        for name in names
+    )
+
+
+def test_a_control_that_is_only_drawn_is_found_by_its_class(harness: BrowserHarness) -> None:
+    """A sign without role, name and text is that of the parameter's row, not that at its place."""
+
+    async def click(page: Page) -> None:
+        await page.locator("div", has_text="Blue Lamp").locator("i").click()
+
+    pages = [
+        drawn("Red Chair", "Blue Lamp", "Oak Desk"),
+        drawn("Oak Desk", "Clay Pot", "Red Chair"),
+    ]
+    values = {"item": ("Blue Lamp", "Red Chair")}
+    [step], done, title = steps_and_title(harness, pages, click, **values)
+    assert step["target"][0] == {"css": "i.star", "near": "Blue Lamp"}
+    assert done.succeeded, done.steps[-1]
+    assert title == "T star Red Chair end"
+
+
+CLOSED = """<x-player style="display:block"></x-player><script>
+customElements.define('x-player', class extends HTMLElement { constructor() { super();
+  const root = this.attachShadow({mode: 'closed'});
+  root.innerHTML = '<button>Play</button><button>Stop</button>';
+  root.querySelectorAll('button').forEach(one => { one.onclick = () => {
+    document.title += ' ' + one.textContent; }; }); } });
+</script>"""
+
+
+def test_a_click_into_a_closed_shadow_root_is_repeated_at_its_place(
+    harness: BrowserHarness,
+) -> None:
+    """A control without names, in a root that no script can enter, is found by its place."""
+
+    async def click(page: Page) -> None:
+        await page.locator("x-player").click(position={"x": 15, "y": 10})
+
+    _, done, title = steps_and_title(harness, [CLOSED] * 2, click)
+    assert done.succeeded, done.steps[-1]
+    assert title == "T Play end"
+
+
 HOVERED = """<style>ul ul { display: none } li:hover ul { display: block } li { width: 200px }</style><ul>
 <li>Goods<ul><li><button onclick="log('goods prices')">Prices</button></ul>
 <li>Help<ul><li><button onclick="log('help prices')">Prices</button></ul></ul>"""
