@@ -54,12 +54,14 @@ const role = one => {
 const content = node => {
   if (node.nodeType === Node.TEXT_NODE) return node.data;
   if (node.nodeType !== Node.ELEMENT_NODE) return '';
-  if (node.getAttribute('aria-hidden') === 'true' || !node.checkVisibility()) return '';
+  if (node.getAttribute('aria-hidden') === 'true') return '';
+  // one without a box of its own, such as a slot, may have visible content
+  if (!node.checkVisibility() && getComputedStyle(node).display !== 'contents') return '';
   if (['SCRIPT', 'STYLE', 'NOSCRIPT', 'SELECT', 'TEXTAREA'].includes(node.tagName)) return '';
   if (node.hasAttribute('aria-label')) return node.getAttribute('aria-label');
   if (node.tagName === 'IMG') return node.alt;
   if (node.tagName === 'svg') return node.querySelector('title')?.textContent || '';
-  const children = node.tagName === 'SLOT' ? node.assignedNodes() : (node.shadowRoot || node).childNodes;
+  const children = node.tagName === 'SLOT' ? node.assignedNodes({flatten: true}) : (node.shadowRoot || node).childNodes;
   const inside = [...children].map(content).join('');
   return /^(inline|contents)/.test(getComputedStyle(node).display) ? inside : ' ' + inside + ' ';
 };
@@ -136,7 +138,7 @@ const told = (alternative, matches, one) => {
   const index = matches.indexOf(one);
   if (index < 0) return [];
   if (matches.length === 1) return [alternative];
-  const found = [], changing = [];
+  const found = [], partly = [], changing = [];
   let best = null;
   for (const text of textsAround(one, matches)) {
     const near = nearest(matches, [text]);
@@ -146,13 +148,16 @@ const told = (alternative, matches, one) => {
       continue;
     }
     if (near.length === 1) found.push({...alternative, near: text});
+    else if (near.length < matches.length) partly.push(text);
     if (near.length < matches.length && (!best || near.length < best.near.length)) best = {text, near};
     if (found.length === MAX_NEAR) break;
   }
   if (found.length) return [...found, ...changing];
   const head = headOf(one);
-  const texts = best && head ? [best.text, head] : head ? [head] : [];
-  if (texts.length && String(nearest(matches, texts)) === String(index)) return [{...alternative, near: texts}, ...changing];
+  for (const text of head ? ['', ...partly] : []) {
+    const texts = text ? [text, head] : [head];
+    if (text !== head && String(nearest(matches, texts)) === String(index)) return [{...alternative, near: texts}, ...changing];
+  }
   const numbered = best ? {near: best.text, nth: best.near.indexOf(index)} : {nth: index};
   return [{...alternative, ...numbered}, ...changing];
 };

@@ -14,11 +14,13 @@
     return one.inert;
   };
   const disabled = one => one.disabled || one.readOnly || one.getAttribute('aria-disabled') === 'true' || one.matches(':disabled') || inside(one);
+  // a check box that its label draws
+  const drawn = one => one.matches('input[type=checkbox],input[type=radio]') && [...one.labels || []].some(inSight);
   const upload = one => one.matches('input[type=file]');
   // a page may listen to an element without saying so in any way
   const alike = one => also && one.localName === also && one.textContent.length <= MOST_TEXT
     && !(clean(one.textContent) && [...one.querySelectorAll(also)].some(inner => clean(inner.textContent) === clean(one.textContent)));
-  const usable = one => (one.matches(OPERABLE) || pointed(one) || alike(one)) && (inSight(one) || upload(one)) && !disabled(one);
+  const usable = one => (one.matches(OPERABLE) || pointed(one) || alike(one)) && (inSight(one) || drawn(one) || upload(one)) && !disabled(one);
   const found = [];
   for (const one of elements()) {
     if (found.length >= MOST) break;

@@ -114,13 +114,16 @@
     const one = origin(event), held = ['Control', 'Alt', 'Meta'].filter(key => event.getModifierState(key));
     if (event.isComposing || ['Control', 'Alt', 'Meta', 'Shift', 'Tab', 'CapsLock'].includes(event.key)) return;
     const inField = typed(one);
-    const moves = one.matches('textarea') || one.isContentEditable ? [] : ['Enter'];
-    if (inField && !held.length && ![...moves, 'Escape', 'ArrowUp', 'ArrowDown'].includes(event.key)) return;
+    if (inField && !held.length && !['Enter', 'Escape', 'ArrowUp', 'ArrowDown'].includes(event.key)) return;
     if (inField && held.length && /^[acvxyz]$/i.test(event.key)) return;
     if (one.matches('select,option') || (one.matches('input') && ['checkbox', 'radio', 'range'].includes(one.type) && event.key !== 'Enter')) return;
     if (!KEYS.has(event.key) && event.key.length > 1) return;
     const key = [...held, ...(event.shiftKey && event.key.length > 1 ? ['Shift'] : []), event.key === ' ' ? 'Space' : event.key].join('+');
-    send('press', one === document.body || one === document.documentElement ? null : one, {key});
+    const place = one === document.body || one === document.documentElement ? null : one;
+    if (event.key !== 'Enter' || held.length || !(one.matches('textarea') || one.isContentEditable)) return send('press', place, {key});
+    // it is a new line of the text, unless the page takes it, perhaps to send the text
+    const known = field.one === one ? field.target : noting(one);
+    setTimeout(() => { if (event.defaultPrevented) send('press', one, {key}, known); });
   });
   on('dragstart', event => { const one = active(event); dragged = {one, target: noting(one)}; pointer = null; });
   on('drop', event => {

@@ -168,3 +168,33 @@ def test_a_frame_is_searched_for(harness: BrowserHarness, framed: WebServer) -> 
             assert done.proposed is not None
             steps = done.proposed["steps"]
             assert isinstance(steps, list) and "/page/" in str(steps[1]["frame"])
+
+
+BOX = """<style>input { position: absolute; opacity: 0; width: 1px; height: 1px }</style>
+<label><input type=checkbox onchange="document.title = 'agreed'"><i>&#9633;</i> WORD</label><button>Next</button>"""
+
+
+def test_a_check_box_that_its_label_draws_is_found(harness: BrowserHarness) -> None:
+    """A transparent check box is seen by its label, so a reworded one takes its place."""
+
+    async def run() -> tuple[RecordingReplay, str]:
+        async with harness.context() as context:
+            page = await context.context.new_page()
+            recorder = Recorder(context)
+            await recorder.start()
+            await page.goto(f"{web.url}/")
+            await page.get_by_text("I agree").click()
+            await page.get_by_role("button").click()
+            recording = await recorder.stop()
+        shown[0] = BOX.replace("WORD", "Agree to the terms")
+        steps = [replace(step, expect=None) for step in recording.steps]
+        async with harness.context() as context:
+            moved = record_replace(recording, steps=tuple(steps))
+            done = await replay(moved, context, heal="propose")
+            return done, await context.context.pages[-1].title()
+
+    shown = [BOX.replace("WORD", "I agree to the terms")]
+    with serving(lambda _: text(f"<!doctype html>{shown[0]}", "text/html")) as web:
+        done, title = harness.run(run())
+    assert done.succeeded, done.steps[-1]
+    assert done.steps[1].healed and title == "agreed"

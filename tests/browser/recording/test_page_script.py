@@ -404,6 +404,79 @@ def test_a_click_into_a_closed_shadow_root_is_repeated_at_its_place(
     assert title == "T Play end"
 
 
+CHAT = """<div contenteditable role="textbox" aria-label="Message" style="height:40px"></div><script>
+const box = document.querySelector('[role=textbox]');
+box.onkeydown = event => { if (event.key === 'Enter' && !event.shiftKey) {
+  event.preventDefault(); log('sent ' + box.innerText.trim()); box.textContent = ''; } };</script>"""
+
+
+def test_enter_is_noted_where_the_page_takes_it(harness: BrowserHarness) -> None:
+    """In an area for writing, Enter is a key of its own only if the page acts on it."""
+
+    async def write(page: Page) -> None:
+        await page.get_by_role("textbox").click()
+        await page.keyboard.type("Hello")
+        await page.keyboard.press("Enter")
+
+    pages = [CHAT] * 2
+    steps, done, title = steps_and_title(harness, pages, write, words=("Hello", "Bye"))
+    assert [step["do"] for step in steps] == ["fill", "press"]
+    assert done.succeeded, done.steps[-1]
+    assert title == "T sent Bye end"
+    plain = CHAT.replace("event.preventDefault(); log", "log")
+    assert [step["do"] for step in steps_and_title(harness, [plain] * 2, write)[0]] == ["fill"]
+
+
+DAYS = ("Mon", "Tue", "Wed")
+
+
+def week(*hours: str) -> str:
+    rows = "".join(
+        f"<tr><th>{hour}"
+        + "".join(f"<td><button onclick=\"log('{day} {hour}')\">Free</button>" for day in DAYS)
+        for hour in hours
+    )
+    return f"<table><tr><th><th>{'<th>'.join(DAYS)}{rows}</table>"
+
+
+def test_a_cell_is_told_by_its_row_and_its_column(harness: BrowserHarness) -> None:
+    """Of equal buttons in a table, that of the parameters' row and column is meant."""
+
+    async def click(page: Page) -> None:
+        await page.get_by_role("row", name="11:00").get_by_role("button").nth(1).click()
+
+    pages = [week("09:00", "11:00", "14:00"), week("11:00", "12:00", "14:00")]
+    values = {"hour": ("11:00", "14:00"), "day": ("Tue", "Wed")}
+    [step], done, title = steps_and_title(harness, pages, click, **values)
+    assert step["target"][0]["near"] == ["11:00", "Tue"]
+    assert done.succeeded, done.steps[-1]
+    assert title == "T Wed 14:00 end"
+
+
+SLOTTED = """<script>customElements.define('x-item', class extends HTMLElement { connectedCallback() {
+  const root = this.attachShadow({mode: 'open'});
+  root.innerHTML = '<slot name="name"></slot><button><slot>Add</slot></button>';
+  root.querySelector('button').onclick = () => { document.title += ' add ' + this.textContent; }; } });
+</script>"""
+
+
+def test_a_slot_without_content_of_its_own_names_its_button(harness: BrowserHarness) -> None:
+    """The name of a button has the text that its slot shows when nothing is put into it."""
+
+    def items(*names: str) -> str:
+        return "".join(f'<x-item><b slot="name">{one}</b></x-item>' for one in names) + SLOTTED
+
+    async def click(page: Page) -> None:
+        await page.locator("x-item", has_text="Blue Lamp").get_by_role("button").click()
+
+    pages = [items("Red Chair", "Blue Lamp"), items("Oak Desk", "Clay Pot", "Red Chair")]
+    values = {"item": ("Blue Lamp", "Red Chair")}
+    [step], done, title = steps_and_title(harness, pages, click, **values)
+    assert step["target"][0] == {"role": "button", "name": "Add", "near": "Blue Lamp"}
+    assert done.succeeded, done.steps[-1]
+    assert title == "T add Red Chair end"
+
+
 HOVERED = """<style>ul ul { display: none } li:hover ul { display: block } li { width: 200px }</style><ul>
 <li>Goods<ul><li><button onclick="log('goods prices')">Prices</button></ul>
 <li>Help<ul><li><button onclick="log('help prices')">Prices</button></ul></ul>"""
