@@ -13,7 +13,6 @@ from uncaged_bundles.errors import EnvironmentLacks
 
 from .browsers.installed import find_browser
 from .browsers.launch import LaunchOptions, launched
-from .control import BrowserControl
 from .driving.context import DrivenContext
 from .operations import Operation
 from .relay.control import ExtensionControl
@@ -35,7 +34,9 @@ PAIRINGS = "pairings.json"
 class OpenedBrowser:
     """A browser that is closed with its resources. It is a `BrowserControl`."""
 
-    def __init__(self, control: BrowserControl, resources: AsyncExitStack) -> None:
+    def __init__(
+        self, control: DrivenContext | ExtensionControl, resources: AsyncExitStack
+    ) -> None:
         self._control = control
         self._resources = resources
 
@@ -47,6 +48,14 @@ class OpenedBrowser:
     ) -> object:
         """Perform an operation and return its answer as JSON data."""
         return await self._control.perform(operation, secrets, scope)
+
+    async def connected(self) -> DrivenContext:
+        """Return the context of the tabs, as a `Recorder` needs it. Its `context` is Playwright's.
+
+        Raises:
+            BrowserProblem: the extension is away.
+        """
+        return await self._control.connected()
 
     async def aclose(self) -> None:
         """End what was started. The tabs of the person's browser stay open."""
@@ -83,7 +92,7 @@ async def open_browser(
             directory = Path(resources.enter_context(made))
             directory.chmod(0o711)
         playwright = await resources.enter_async_context(async_playwright())
-        control: BrowserControl
+        control: DrivenContext | ExtensionControl
         if kind == "playwright":
             options = LaunchOptions(
                 program=find_browser(program, os.environ), headless=headless, sandbox=sandbox

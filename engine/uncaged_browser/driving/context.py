@@ -68,6 +68,10 @@ class DrivenContext:
         for page in context.pages:
             page.on("download", self._refuse)
 
+    async def connected(self) -> DrivenContext:
+        """Return the context itself; that of the extension is there only once it is connected."""
+        return self
+
     async def perform(
         self,
         operation: Operation,

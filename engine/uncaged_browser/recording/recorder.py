@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from uncaged_bundles import shapes
@@ -38,13 +38,21 @@ SCHEMES = ("http://", "https://")
 Alternatives = tuple[ElementName, ...]
 
 
+class Recordable(Protocol):
+    """Control of a browser whose tabs can be recorded."""
+
+    async def connected(self) -> DrivenContext:
+        """Return the context of its tabs."""
+
+
 class Recorder:
     """Notes actions in all pages and frames of a context from `start` to `stop`. Passwords are
     never noted.
     """
 
-    def __init__(self, control: DrivenContext, name: str = "recording") -> None:
-        self._control = control
+    def __init__(self, control: Recordable, name: str = "recording") -> None:
+        self._recorded = control
+        self._driven: DrivenContext | None = None
         self._name = name
         self._notes = StepNotes()
         self._binding = f"note{secrets.token_hex(8)}"
@@ -57,6 +65,7 @@ class Recorder:
 
     async def start(self) -> None:
         """Begin to note, in open pages, too."""
+        self._driven = await self._recorded.connected()
         context = self._control.context
         script = page_script(SCRIPT).replace("BINDING", self._binding)
         for part in (
@@ -73,6 +82,12 @@ class Recorder:
                 await self._locate(frame)
         current = self._control.tabs.current
         self._url = "" if current is None or current.url == "about:blank" else current.url
+
+    @property
+    def _control(self) -> DrivenContext:
+        if self._driven is None:
+            raise UsageError("the recorder is not running")
+        return self._driven
 
     async def stop(self) -> Recording:
         """End the noting and return the recording.

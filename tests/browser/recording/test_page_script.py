@@ -375,8 +375,7 @@ def test_a_control_that_is_only_drawn_is_found_by_its_class(harness: BrowserHarn
         drawn("Red Chair", "Blue Lamp", "Oak Desk"),
         drawn("Oak Desk", "Clay Pot", "Red Chair"),
     ]
-    values = {"item": ("Blue Lamp", "Red Chair")}
-    [step], done, title = steps_and_title(harness, pages, click, **values)
+    [step], done, title = steps_and_title(harness, pages, click, item=("Blue Lamp", "Red Chair"))
     assert step["target"][0] == {"css": "i.star", "near": "Blue Lamp"}
     assert done.succeeded, done.steps[-1]
     assert title == "T star Red Chair end"
@@ -446,8 +445,9 @@ def test_a_cell_is_told_by_its_row_and_its_column(harness: BrowserHarness) -> No
         await page.get_by_role("row", name="11:00").get_by_role("button").nth(1).click()
 
     pages = [week("09:00", "11:00", "14:00"), week("11:00", "12:00", "14:00")]
-    values = {"hour": ("11:00", "14:00"), "day": ("Tue", "Wed")}
-    [step], done, title = steps_and_title(harness, pages, click, **values)
+    [step], done, title = steps_and_title(
+        harness, pages, click, hour=("11:00", "14:00"), day=("Tue", "Wed")
+    )
     assert step["target"][0]["near"] == ["11:00", "Tue"]
     assert done.succeeded, done.steps[-1]
     assert title == "T Wed 14:00 end"
@@ -470,8 +470,7 @@ def test_a_slot_without_content_of_its_own_names_its_button(harness: BrowserHarn
         await page.locator("x-item", has_text="Blue Lamp").get_by_role("button").click()
 
     pages = [items("Red Chair", "Blue Lamp"), items("Oak Desk", "Clay Pot", "Red Chair")]
-    values = {"item": ("Blue Lamp", "Red Chair")}
-    [step], done, title = steps_and_title(harness, pages, click, **values)
+    [step], done, title = steps_and_title(harness, pages, click, item=("Blue Lamp", "Red Chair"))
     assert step["target"][0] == {"role": "button", "name": "Add", "near": "Blue Lamp"}
     assert done.succeeded, done.steps[-1]
     assert title == "T add Red Chair end"
