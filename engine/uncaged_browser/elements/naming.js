@@ -255,9 +255,15 @@ const alternatives = one => {
   }
   if (type && !title) add({role: type, name: ''}, other => role(other) === type && !name(other));
   const named = Boolean(title || (text && !isField(one) && !scrolls(one)) || field || hint);
+  // without a role, a title is the name
+  const drawnAs = one.localName + classesOf(one);
+  if (!found.length && !type && one.title) {
+    const same = matches(other => other.matches(drawnAs));
+    if (String(nearest(same, [one.title])) === String(same.indexOf(one))) found.push({css: drawnAs, near: clean(one.title)});
+  }
   const [own, classes] = [cssOf(one, all, named, false), classesOf(one)];
   // of a control that is only drawn, its class says what it is: that in the row of a text is meant, not that at a place
-  if (!found.length && !own.length && classes) add({css: one.localName + classes}, other => other.matches(one.localName + classes));
+  if (!found.length && !own.length && classes) add({css: drawnAs}, other => other.matches(drawnAs));
   // a place in the document says nothing about an element that a text near it tells from its equals
   const placed = !found[0]?.near;
   found.push(...cssOf(one, all, named, placed), ...(placed ? xpathOf(one, named) : []));

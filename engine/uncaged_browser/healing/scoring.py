@@ -8,6 +8,7 @@ sought one by far more than any other element, and than it is like any other tar
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from uncaged_bundles.records import dataclass
@@ -48,6 +49,7 @@ WEIGHTS: Mapping[str, float] = {
 ATTRIBUTES = ("test_id", "href", "field", "id", "placeholder", "title", "autocomplete")
 WEAK = frozenset({"title", "autocomplete"})
 FAR_PIXELS = 900.0
+NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +174,7 @@ def _nearest(text: str, there: Sequence[str], *, exact: bool) -> tuple[str, floa
     more word is another one, so only some are compared by likeness.
     """
     for other in there:
-        if same_text(text, other):
+        if _same_row(text, other) if exact else same_text(text, other):
             return other, 1.0
     if exact or not there:
         return "", 0.0
@@ -236,8 +238,13 @@ def _nearness(sought: SoughtElement, one: ElementFacts) -> int:
     if not sought.told or _same_attribute(sought.facts, one):
         return 2
     around = (*_texts_around(one), *one.names)
-    pairs = [(text, other) for text in sought.told for other in around if same_text(text, other)]
+    pairs = [(text, other) for text in sought.told for other in around if _same_row(text, other)]
     return 2 if any(concepts(text) == concepts(other) for text, other in pairs) else bool(pairs)
+
+
+def _same_row(before: str, after: str) -> bool:
+    """Whether two texts are the same, with the same numbers, so that they name one row."""
+    return NUMBER.findall(before) == NUMBER.findall(after) and same_text(before, after)
 
 
 def _refusal_of_nameless(sought: SoughtElement, best: Rated, rest: Sequence[Rated]) -> str | None:

@@ -59,6 +59,18 @@ def test_a_reworded_button_is_taken() -> None:
     )
 
 
+def test_a_row_with_another_number_is_another_row() -> None:
+    """A number in the text that tells an element from its equals is data of the row."""
+    known = ElementFacts(tag="a", role="link", name="Details", near=("INV-100", "12.00"))
+    target = [{"role": "link", "name": "Details", "near": "INV-100"}]
+    wanted = sought(facts=known, target=target)
+    same = replace(known, name="Show details")
+    other = replace(same, near=("INV-101", "12.00"))
+    found = choose(wanted, [other, same])
+    assert isinstance(found, Chosen) and found.number == 1
+    assert "is not near INV-100" in chosen(other, of=wanted)
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

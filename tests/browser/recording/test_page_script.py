@@ -381,6 +381,27 @@ def test_a_control_that_is_only_drawn_is_found_by_its_class(harness: BrowserHarn
     assert title == "T star Red Chair end"
 
 
+def colours(*names: str) -> str:
+    return "".join(
+        f"""<div class="box" title="{name}" onclick="log('{name}')"
+        style="display:inline-block; width:20px; height:20px; background:{name}"></div>"""
+        for name in names
+    )
+
+
+def test_a_box_without_a_role_is_found_by_its_title(harness: BrowserHarness) -> None:
+    """Of equal boxes, that with the parameter's title is meant, wherever it is."""
+
+    async def click(page: Page) -> None:
+        await page.get_by_title("Teal").click()
+
+    pages = [colours("Crimson", "Teal", "Olive"), colours("Olive", "Navy", "Crimson")]
+    [step], done, title = steps_and_title(harness, pages, click, colour=("Teal", "Crimson"))
+    assert step["target"] == [{"css": "div.box", "near": "Teal"}]
+    assert done.succeeded, done.steps[-1]
+    assert title == "T Crimson end"
+
+
 CLOSED = """<x-player style="display:block"></x-player><script>
 customElements.define('x-player', class extends HTMLElement { constructor() { super();
   const root = this.attachShadow({mode: 'closed'});
