@@ -13,6 +13,8 @@ __all__ = ["CONTAINED", "likeness", "nearest_likeness", "same_text"]
 
 SAME_WORD = 0.84
 """Likeness of two words from which on they are one, perhaps inflected."""
+STEM = 3
+"""Letters with which inflected words begin alike; ``install`` and ``uninstall`` do not."""
 MADE = frozenset({"new", "neues"})
 KEPT_PAIRS = 1 << 15
 """Pairs of texts that are compared once: neighbours on a page have the same texts around them."""
@@ -72,7 +74,7 @@ def _matched(mine: tuple[str, ...], other: tuple[str, ...]) -> float:
 def _same_word(one: str, other: str) -> float:
     if one == other:
         return 1.0
-    if min(len(one), len(other)) < 4:
+    if min(len(one), len(other)) < 4 or one[:STEM] != other[:STEM]:
         return 0.0
     value = fuzz.ratio(one, other) / 100
     return value if value >= SAME_WORD else 0.0

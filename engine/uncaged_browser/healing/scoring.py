@@ -30,6 +30,8 @@ CERTAIN = 0.2
 LEAST_NAME = 0.62
 KEPT_NAME = 0.25
 """Least likeness of the names, and where an attribute that names one element alone is equal."""
+TELLING = GRAVE | {"cancel"}
+"""Actions that an element and the one that takes its place name both, or neither."""
 OWN = 0.02
 """An element is left to another target of the flow whose name it has by so much more."""
 DECISIVE = 4.0
@@ -278,6 +280,8 @@ def _other_meaning(known: ElementFacts, one: ElementFacts) -> str | None:
         return f"{one} does another thing: {', '.join(sorted(grave))}"
     if before - {"not"} and after - {"not"} and not before & after:
         return f"{one} does another thing than {known}"
+    if told := _telling_words(known, one, before ^ after):
+        return f"{one} is not {known}: {', '.join(told)}"
     if known.names and not one.names:
         return "the nearest element has no name"
     if (
@@ -287,6 +291,18 @@ def _other_meaning(known: ElementFacts, one: ElementFacts) -> str | None:
     ):
         return f"{one} sends a form"
     return None
+
+
+def _telling_words(known: ElementFacts, one: ElementFacts, actions: frozenset[str]) -> list[str]:
+    """Return what only one of two elements that are clicked says, and what tells their actions
+    apart: ``Order`` is neither ``Cancel order`` nor ``Order history``. actions: those that only one
+    promises.
+    """
+    if _same_attribute(known, one):
+        return []
+    before, after = (frozenset().union(*map(concepts, facts.names)) for facts in (known, one))
+    lost = before - after - {"next"} if GRAVE & after else frozenset()
+    return sorted((actions & TELLING) | lost)
 
 
 def _same_attribute(known: ElementFacts, one: ElementFacts) -> bool:

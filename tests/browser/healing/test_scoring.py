@@ -89,6 +89,54 @@ def test_a_button_of_other_meaning_is_refused(name: str, reason: str) -> None:
     assert reason in chosen(button(name))
 
 
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("Cancel order", "Order"),
+        ("Order", "Cancel order"),
+        ("Cancel order", "Cancel"),
+        ("Order history", "Order"),
+        ("Delete account", "Account"),
+        ("Save and send", "Save"),
+        ("Book now, pay later", "Book"),
+        ("Pay later", "Pay now"),
+        ("Cart", "Empty cart"),
+        ("Sign out", "Sign out everywhere"),
+        ("Cancel", "Cancel subscription"),
+        ("Archive", "Unarchive"),
+        ("Publish", "Unpublish"),
+        ("Install", "Uninstall"),
+        ("Select all", "Deselect all"),
+        ("Unfreeze card", "Freeze card"),
+        ("Review", "Preview"),
+    ],
+)
+@pytest.mark.parametrize("role", ["button", "link"])
+def test_a_name_that_promises_more_or_less_is_another(former: str, now: str, role: str) -> None:
+    """The only candidate, in the very place of the old element, with the same neighbours."""
+    old = replace(SAVE, role=role, name=former, text=former, type="")
+    assert chosen(button(now, old), of=sought(facts=old)) != now
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("Send", "Send message"),
+        ("Delete", "Delete entry"),
+        ("Place order", "Order now"),
+        ("Proceed to checkout", "Checkout"),
+        ("Archive", "Move to archive"),
+        ("Cancel", "Discard"),
+        ("Log out", "Sign out"),
+        ("Subscribe", "Subscribe to the newsletter"),
+    ],
+)
+def test_the_same_action_in_other_words_is_taken(former: str, now: str) -> None:
+    """An added word names the thing, and nothing that tells actions apart is left out."""
+    old = button(former)
+    assert chosen(button(now), button("Help", type="button"), of=sought(facts=old)) == now
+
+
 def test_two_that_are_alike_are_refused() -> None:
     """Equal ones, and one whose rival may not be taken."""
     assert "two elements are alike" in chosen(button("Save changes"), button("Save changes"))
