@@ -12,7 +12,7 @@ from ..operations import ReadView
 from ..problems import BrowserProblem
 from ..view.references import ViewedPart, ViewReferences
 from ..view.tree import ViewNode, plain, read_snapshot
-from ..view.writing import MAX_CHARACTERS, ViewWriter, characters_for, nodes_with_words
+from ..view.writing import MAX_CHARACTERS, ORDER, ViewWriter, characters_for, nodes_with_words
 from .elements import element_of
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ async def view(context: DrivenContext, operation: ReadView) -> dict[str, object]
             if not nodes:
                 raise BrowserProblem("not-found", f"the page has no {operation.words!r}")
         text = viewer.write(nodes, characters)
-    orders = {"orders": viewer.orders} if viewer.orders else {}
-    return {"url": page.url, "title": await page.title(), "text": text, **orders}
+    title = await page.title()
+    orders = [*([title] if ORDER.search(title) else []), *viewer.orders]
+    return {"url": page.url, "title": title, "text": text, **({"orders": orders} if orders else {})}
 
 
 class PageViewer:

@@ -24,7 +24,7 @@ from ..problems import BrowserProblem
 from ..scope import BrowserScope
 from ..session.address import DEFAULT_SESSION
 from ..session.client import SessionClient, SessionGone
-from ..view.as_data import page_text
+from ..view.as_data import page_text, problem_text
 
 __all__ = ["STEPS", "BrowserTools", "GoalLimits"]
 
@@ -242,7 +242,7 @@ class BrowserTools:
             self._answer(client, {"do": "wait", "for": "load", "timeout_s": LOAD_S})
             answer = self._answer(client, {"do": "view"})
         if isinstance(answer, str):
-            return _failed(call, answer)
+            return _failed(call, problem_text(answer))
         return ToolResult(call=call.id, text=clean(page_text(answer)))
 
     def _answer(self, client: SessionClient, body: dict[str, object]) -> Mapping[str, Any] | str:
