@@ -264,6 +264,41 @@ def test_a_silent_extension_fails_each_call_in_time(
     assert browser.run(run()).startswith("timeout: text: the browser did not answer within 0.1 s")
 
 
+@pytest.mark.parametrize("lie", [None, 7, [7], [{}], [{"id": "x"}], [{"id": 1, "url": 7}]])
+def test_a_reply_of_another_shape_fails_its_call(
+    browser: ControlledBrowser, tmp_path: Path, lie: object
+) -> None:
+    """A paired program that is no extension and lists tabs that are none fails the operation."""
+
+    async def answer(connection: Any) -> None:
+        replies: list[object] = [[], lie]  # Playwright is connected by then
+        async for message in connection:
+            call = json.loads(message)
+            asked = call["method"] == "tabs.query"
+            result = (replies.pop(0) if len(replies) > 1 else replies[0]) if asked else None
+            reply = {"channel": "browserControl", "id": call["id"], "result": result}
+            await connection.send(json.dumps(reply))
+
+    async def run() -> str:
+        listener = ExtensionListener(Pairings(tmp_path / "pairings.json"))
+        await listener.start(0)
+        code = listener.pairings.new_code().replace("-", "")
+        connection, _ = await arrive(listener.port, code, kind="code")
+        answering = asyncio.ensure_future(answer(connection))
+        control = ExtensionControl(browser.playwright, listener)
+        try:
+            with pytest.raises(BrowserProblem) as caught:
+                await control.perform(read_operation({"do": "tabs"}))
+            return f"{caught.value.kind}: {caught.value}"
+        finally:
+            await control.aclose()
+            await connection.close()
+            await answering
+            await listener.aclose()
+
+    assert browser.run(run()).startswith("refused: the extension's reply is malformed: tab")
+
+
 def test_a_wrong_code_is_said_to_the_person(browser: ControlledBrowser) -> None:
     """The pairing page reports a refused code, and the pairing before stays."""
     listener = listener_of(browser)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..problems import BrowserProblem
 from .link import ExtensionLink
+from .replies import read_tab, read_tabs
 from .sessions import ControlledTab, ProtocolSessions
 
 __all__ = ["BROWSER_SESSION", "DEBUGGER_VERSION", "BrowserCommands", "Parameters"]
@@ -73,7 +74,7 @@ class BrowserCommands:
 
     async def _begin(self, _: Parameters) -> object:
         """Attach the tabs that were opened before and still are open."""
-        present = {tab["id"] for tab in await self._link.call("tabs.query", {})}
+        present = {tab["id"] for tab in read_tabs(await self._link.call("tabs.query", {}))}
         self._opened.intersection_update(present)
         for tab in sorted(self._opened):
             with suppress(BrowserProblem):
@@ -93,9 +94,10 @@ class BrowserCommands:
         return {"sessionId": self._sessions.add_alias(self._tab_of(parameters))}
 
     async def _create(self, _: Parameters) -> object:
-        created = await self._link.call("tabs.create", {"url": "about:blank", "active": True})
-        self._opened.add(created["id"])
-        return {"targetId": (await self._attach(created["id"])).target}
+        wanted = {"url": "about:blank", "active": True}
+        created = read_tab(await self._link.call("tabs.create", wanted))["id"]
+        self._opened.add(created)
+        return {"targetId": (await self._attach(created)).target}
 
     async def _close(self, parameters: Parameters) -> object:
         await self._link.call("tabs.remove", self._tab_of(parameters).tab)

@@ -29,6 +29,7 @@ from .context import ExtensionContext, shown_tab
 from .link import ExtensionLink
 from .listener import ExtensionListener
 from .protocol import ProtocolRelay
+from .replies import read_tabs
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
@@ -252,14 +253,17 @@ class ExtensionControl:
 
 
 async def _all(link: ExtensionLink) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = await link.call("tabs.query", {})
-    return found
+    return read_tabs(await link.call("tabs.query", {}))
 
 
 async def _active(link: ExtensionLink) -> list[dict[str, Any]]:
     """Return the tab that the person looks at, if its page is one of the web."""
     found = await link.call("tabs.query", {"active": True, "lastFocusedWindow": True})
-    return [tab for tab in found if shown_tab(tab).startswith(("http:", "https:", "about:blank"))]
+    return [
+        tab
+        for tab in read_tabs(found)
+        if shown_tab(tab).startswith(("http:", "https:", "about:blank"))
+    ]
 
 
 def _number(tab: str) -> int | None:

@@ -19,6 +19,7 @@ from ..problems import BrowserProblem
 from .commands import BROWSER_SESSION, DEBUGGER_VERSION, BrowserCommands, Parameters
 from .link import ExtensionLink
 from .listener import prompt_socket, quiet_logger
+from .replies import read_target
 from .sessions import ControlledTab, ProtocolSessions
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class ProtocolRelay:
             reply = await self._link.call(
                 "debugger.sendCommand", {"tabId": tab}, "Target.getTargetInfo"
             )
-            found = self.sessions.add(tab, {**reply["targetInfo"], "attached": True})
+            found = self.sessions.add(tab, {**read_target(reply), "attached": True})
         event = {
             "sessionId": found.session,
             "targetInfo": found.info,
