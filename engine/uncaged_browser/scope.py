@@ -79,7 +79,7 @@ class BrowserScope:
             BrowserProblem: a tab may not be there.
         """
         if not self.allows(url):
-            where = ", ".join((*(self.hosts or ()), *self.patterns))
+            where = self._shown()
             shown = url[:SHOWN_CHARACTERS]
             raise BrowserProblem(
                 "blocked",
@@ -87,6 +87,21 @@ class BrowserScope:
                 if where
                 else f"{shown} is no page of the web; open an address",
             )
+
+    def check_tab(self, url: str) -> None:
+        """Refuse the use of an open tab outside the scope. Its address is not said: it may be one
+        of the person's.
+
+        Raises:
+            BrowserProblem: the tab may not be used.
+        """
+        if not self.allows(url):
+            raise BrowserProblem(
+                "blocked", f"the tab is at another place; flow is scoped to {self._shown()}"
+            )
+
+    def _shown(self) -> str:
+        return ", ".join((*(self.hosts or ()), *self.patterns))
 
 
 EVERYWHERE = BrowserScope()

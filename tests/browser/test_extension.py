@@ -120,13 +120,17 @@ def test_a_persons_tab_outside_the_scope_is_left_alone(
     try:
         listed = browser.run(scoped.perform(read_operation({"do": "tabs"})))
         assert {tab["url"] for tab in listed} == {"about:blank"}
-        with pytest.raises(BrowserProblem, match="blocked"):
+        with pytest.raises(BrowserProblem, match="another place"):
             browser.run(scoped.perform(read_operation({"do": "text"})))
     finally:
         browser.run(scoped.aclose())
     [page] = [page for page in browser.context.pages if page.url.endswith("/bank")]
     own = ExtensionControl(browser.playwright, listener_of(browser), BrowserScope.of([site.host]))
     try:
+        with pytest.raises(BrowserProblem, match="another place") as caught:
+            browser.run(own.perform(read_operation({"do": "text"}), scope=other))
+        assert "/bank" not in str(caught.value)
+        assert own.context is not None and not own.context.tabs.pages, "no debugger is attached"
         browser.run(own.perform(read_operation({"do": "text"})))
         away = f"http://localhost:{site.port}/away"
         browser.run(page.goto(away))

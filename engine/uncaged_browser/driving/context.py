@@ -265,7 +265,7 @@ class DrivenContext:
             self.scope.check(url)
             scope.check(url)
         elif scope != EVERYWHERE and not isinstance(operation, Tabs | Switch):
-            scope.check(self.tabs.page_even_crashed(operation.tab).url)
+            scope.check_tab(self.tabs.page_even_crashed(operation.tab).url)
 
     def _within(self, scope: BrowserScope, answer: object) -> object:
         """Return the answer of an operation.

@@ -142,7 +142,7 @@ class ExtensionControl:
                 answer = await self._switch(link, context, operation, scope)
             case _:
                 if not isinstance(operation, Open | StopSpeaking):
-                    await self._reach(link, context, operation)
+                    await self._reach(link, context, operation, scope)
                 answer = await context.perform(operation, secrets, scope)
         page = context.tabs.current
         self._current = None if page is None else _number(context.tabs.id_of(page))
@@ -188,7 +188,11 @@ class ExtensionControl:
                 await browser.close()
 
     async def _reach(
-        self, link: ExtensionLink, context: ExtensionContext, operation: Operation
+        self,
+        link: ExtensionLink,
+        context: ExtensionContext,
+        operation: Operation,
+        scope: BrowserScope,
     ) -> None:
         """Attach the tab that an operation is for, if it may be.
 
@@ -199,7 +203,7 @@ class ExtensionControl:
             await context.tabs.settle()
             if context.tabs.current is None and not isinstance(operation, Navigate):
                 for active in await _active(link):
-                    await self._take(context, active)
+                    await self._take(context, active, scope)
             return
         number = _number(operation.tab)
         if self._relay is not None and number in self._relay.sessions.tabs:
@@ -211,10 +215,13 @@ class ExtensionControl:
             raise BrowserProblem(
                 "refused", f"tab {operation.tab} is one of the person's; switch to it first"
             )
-        await self._take(context, tab)
+        await self._take(context, tab, scope)
 
-    async def _take(self, context: ExtensionContext, tab: dict[str, Any]) -> None:
-        self._scope.check(shown_tab(tab))
+    async def _take(
+        self, context: ExtensionContext, tab: dict[str, Any], scope: BrowserScope
+    ) -> None:
+        for one in (self._scope, scope):
+            one.check_tab(shown_tab(tab))
         await context.take(tab["id"])
 
     async def _tabs(
