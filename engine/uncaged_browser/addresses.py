@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from uncaged_bundles.errors import UsageError
 
-__all__ = ["address_of", "is_name", "is_private", "parts_of"]
+__all__ = ["address_of", "is_name", "is_private", "parts_of", "without_login"]
 
 NAME = re.compile(r"(?:[\w-]{1,63}\.)+[a-z]{2,63}|localhost|(?:[\w-]+\.)+localhost", re.IGNORECASE)
 MAX_CHARACTERS = 2_000
@@ -62,6 +62,14 @@ def parts_of(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
+
+
+def without_login(url: str) -> str:
+    """Return an address without the name and password before its host."""
+    parts = parts_of(url)
+    if parts is None or "@" not in parts.netloc:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _host(address: str) -> str | None:

@@ -17,6 +17,7 @@ from uncaged_bundles import shapes
 from uncaged_bundles.clean import encodable
 from uncaged_bundles.records import dataclass
 
+from ..addresses import without_login
 from ..elements.targets import ElementName
 from ..expectations import PageExpectation
 from ..operations import (
@@ -60,7 +61,7 @@ class PageState:
         """Read the state that a page reported."""
         fields = encodable(value) if isinstance(value, Mapping) else {}
         texts = {key: str(fields.get(key, ""))[:2_000] for key in ("url", "title", "heading")}
-        return cls(**texts)
+        return cls(**{**texts, "url": without_login(texts["url"])})
 
 
 class StepNotes:
@@ -82,6 +83,9 @@ class StepNotes:
         Args:
             opened: a page opened the tab; else a tab that is new is opened with the address.
         """
+        if url != (bare := without_login(url)):
+            self.leave("the name and password in an address")
+            url = bare
         known = tab in self._tabs or opened or not self.steps
         self._change_tab(tab, url)
         step = Navigate(url=url) if known else Open(url=url)

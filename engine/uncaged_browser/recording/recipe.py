@@ -212,12 +212,12 @@ class StepWriter:
         pattern = str(text)
         if key != "url":
             return self._placed(pattern)
+        if self._origin is not None and pattern.startswith(f"{self._origin}/"):
+            pattern = pattern[len(self._origin) :]  # before a value that is a word of the host
         for _, value in self._values:
             for form in {value, quote(value), quote_plus(value), slug(value)}:
                 if len(form) >= 2:
                     pattern = re.sub(rf"(?<![\w%]){re.escape(form)}(?![\w%])", "*", pattern)
-        if self._origin is not None and pattern.startswith(f"{self._origin}/"):
-            pattern = pattern[len(self._origin) :]
         return escaped(pattern)
 
     def _unusable(self, fields: dict[str, object]) -> bool:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from uncaged_bundles import shapes
 from uncaged_bundles.errors import UsageError
 
+from ..addresses import without_login
 from ..driving.context import DrivenContext
 from ..elements.scripts import page_script
 from ..elements.targets import ElementName, read_target
@@ -34,6 +35,8 @@ STATE = """async () => {
     heading: headings.find(one => one.checkVisibility())?.innerText || ''};
 }"""
 """Reads a page after the events that are under way."""
+ANSWER_S = 3.0
+"""A page that does not answer within this time is not waited for."""
 SCHEMES = ("http://", "https://")
 Alternatives = tuple[ElementName, ...]
 
@@ -59,6 +62,7 @@ class Recorder:
         self._frames: WeakKeyDictionary[Frame, Alternatives] = WeakKeyDictionary()
         self._sessions: list[CDPSession] = []
         self._scripts = AsyncExitStack()
+        self._pages: list[Page] = []
         self._tasks: set[asyncio.Future[None]] = set()
         self._running = False
         self._url = ""
@@ -81,7 +85,8 @@ class Recorder:
                 await _evaluate(frame, script)
                 await self._locate(frame)
         current = self._control.tabs.current
-        self._url = "" if current is None or current.url == "about:blank" else current.url
+        is_empty = current is None or current.url == "about:blank"
+        self._url = "" if current is None or is_empty else without_login(current.url)
 
     @property
     def _control(self) -> DrivenContext:
@@ -138,11 +143,17 @@ class Recorder:
     async def _release(self) -> None:
         from playwright.async_api import Error
 
-        for session in self._sessions:
-            with suppress(Error):
-                await session.detach()
-        with suppress(Error):
-            await self._scripts.aclose()
+        for page in self._pages:
+            page.remove_listener("framenavigated", self._locate)
+        for task in self._tasks:
+            task.cancel()
+        ends = (session.detach() for session in self._sessions)
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(ANSWER_S):
+                await asyncio.gather(*ends, return_exceptions=True)
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(ANSWER_S):
+                await self._scripts.aclose()
 
     def _receive(self, source: Mapping[str, Any], note: object) -> None:
         """Add a note of a page; notes after the end are ignored."""
@@ -156,7 +167,7 @@ class Recorder:
                 return
             chain.append(found)
             frame = frame.parent_frame
-        self._url = self._url or frame.url
+        self._url = self._url or without_login(frame.url)
         page = source["page"]
         self._notes.add(note, tuple(reversed(chain)), self._tab_of(page), page.url)
 
@@ -165,6 +176,7 @@ class Recorder:
 
     def _watch(self, page: Page) -> None:
         page.on("framenavigated", self._locate)
+        self._pages.append(page)
         self._begin(self._follow(page, opened=page.url.startswith(SCHEMES)))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -198,10 +210,10 @@ class Recorder:
         if (
             not self._running
             or not url.startswith(SCHEMES)
-            or last in (Navigate(url=url), Open(url=url))
+            or last in (Navigate(url=without_login(url)), Open(url=without_login(url)))
         ):
             return
-        self._url = self._url or url
+        self._url = self._url or without_login(url)
         self._notes.navigate(url, self._tab_of(page), opened=opened)
 
     async def _locate(self, frame: Frame) -> None:
@@ -243,9 +255,10 @@ class PageFollower:
 
 
 async def _evaluate(frame: Frame, script: str) -> Any:
-    """Return the value of a script in a frame; None if the frame is gone."""
+    """Return the value of a script in a frame; None if the frame is gone, or its page hangs."""
     from playwright.async_api import Error
 
-    with suppress(Error):
-        return await frame.evaluate(script)
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(ANSWER_S):
+            return await frame.evaluate(script)
     return None

@@ -201,6 +201,45 @@ def test_addresses_that_a_person_opens_are_steps(harness: BrowserHarness) -> Non
     ]
 
 
+def test_a_password_in_an_address_is_not_noted(harness: BrowserHarness) -> None:
+    """Name and password before a host are in no step, expectation or address of a recording."""
+
+    async def use(page: Page) -> None:
+        await page.get_by_role("button", name="Go").click()
+        await page.wait_for_function("document.title === 'Gone'")
+
+    body = "<title>T</title><button onclick=\"history.pushState({}, '', '/there'); document.title = 'Gone'\">Go</button>"
+    with serving(lambda _: text(f"<!doctype html>{body}", "text/html")) as web:
+        url = web.url.replace("://", "://ada:s3cret@")
+        recording = harness.run(record(harness, f"{url}/", use))
+    assert "s3cret" not in recording.text() and "ada" not in recording.text()
+    assert recording.url == f"{web.url}/"
+    expect = recording.steps[1].expect
+    assert expect is not None and expect.url == f"{web.url}/there"
+    assert recording.left_out == ("the name and password in an address",)
+
+
+def test_a_page_that_hangs_does_not_keep_a_recording(harness: BrowserHarness) -> None:
+    """The recording of a page whose script never ends is returned, without the page's new state."""
+
+    async def run(url: str) -> Recording:
+        async with harness.context() as context:
+            page = await context.context.new_page()
+            recorder = Recorder(context)
+            await recorder.start()
+            await page.goto(url)
+            await page.get_by_role("button", name="First").click()
+            await page.get_by_role("button", name="Hang").click(no_wait_after=True)
+            return await recorder.stop()
+
+    body = (
+        "<button>First</button><button onclick='setTimeout(() => { for (;;); }, 50)'>Hang</button>"
+    )
+    with serving(lambda _: text(f"<!doctype html>{body}", "text/html")) as web:
+        recording = harness.run(run(f"{web.url}/"))
+    assert [step.do for step in recording.steps] == ["navigate", "click", "click"]
+
+
 def test_steps_in_several_tabs_are_replayed_in_theirs(harness: BrowserHarness) -> None:
     """A tab that a page opened is the current one; a return to a former tab is a step, and no step
     expects the page of another tab.

@@ -137,3 +137,10 @@ def test_no_alternative_keeps_the_recorded_value_of_a_parameter() -> None:
         {"role": "link", "name": "Order ${search}"},
         {"text": "Order ${search}", "exact": False},
     ]
+
+
+def test_a_value_that_is_a_word_of_the_host_leaves_the_address_relative() -> None:
+    """The expectation of an address holds at another origin whatever was typed."""
+    search = {**STEPS[1], "text": "shop", "expect": {"url": "https://shop.test/find/shop"}}
+    recipe: Any = recorded(STEPS[0], search, STEPS[3]).to_recipe("buy", {"item": "shop"})
+    assert recipe["steps"][1]["expect"]["url"] == "/find/*"
