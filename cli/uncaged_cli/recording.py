@@ -100,7 +100,8 @@ def open_session(store: Store, name: str, browser: BrowserChoice) -> Iterator[Se
         try:
             check_display(os.environ)
         except EnvironmentLacks as exc:
-            raise EnvironmentLacks(str(exc), remedy="--headless, or --external") from None
+            ways = "run this in a desktop session, or add --headless or --external"
+            raise EnvironmentLacks(f"{exc.what}; {ways}") from None
     with running or SessionClient.open(store, name, shown=browser == "shown") as client, reported():
         status = client.status()
         external = status["external"]

@@ -69,3 +69,20 @@ def test_an_import_says_what_it_leaves_out(command: Command, tmp_path: Path) -> 
     assert both.returncode == 2
     wrong = command("record", "shopping", "--import", str(file), "--param", "what=chair")
     assert wrong.returncode == 1 and "no step with the value of what" in wrong.stderr
+
+
+def test_a_flow_that_is_no_recording_is_not_exported_as_one(
+    command: Command, tmp_path: Path
+) -> None:
+    """A step that asks a model has no form in any recording; the message names it."""
+    steps = [
+        {"do": "navigate", "url": "https://shop.test/"},
+        {"do": "extract", "schema": {"type": "object"}, "text": "prices"},
+    ]
+    recipe = {"kind": "web", "name": "prices", "description": "Prices.", "steps": steps}
+    scope = {"type": "site", "domains": ["shop.test"]}
+    file = tmp_path / "prices.json"
+    file.write_text(json.dumps({**recipe, "scope": scope, "parameters": {}}))
+    assert command("add", "prices", str(file), "--accept").returncode == 0
+    refused = command("export", "prices", "--format", "recorder")
+    assert refused.returncode == 1 and "step 2 of 'prices' (extract)" in refused.stderr

@@ -10,7 +10,7 @@ from uncaged_bundles.builders.recipes.flows import RecipeFlow, WebFlow
 from uncaged_bundles.carried.web import fill
 from uncaged_bundles.errors import RefusedError
 
-from ..operations import Navigate, Open, read_operation
+from ..operations import OPERATIONS, Navigate, Open, read_operation
 from .exports import to_playwright_python, to_recorder_json
 from .recipe import ORIGIN
 from .recording import Recording
@@ -32,10 +32,16 @@ def recording_of(flow: RecipeFlow | None, name: str) -> Recording:
     """Return the recording that a web flow of steps plays.
 
     Raises:
-        RefusedError: the flow has no steps, or a parameter has no default value.
+        RefusedError: the flow has no steps, a step is none of a recording, or a parameter has no
+            default value.
     """
     if not isinstance(flow, WebFlow) or not flow.steps:
         raise RefusedError(f"{name!r} is no web flow of steps, so it is no recording")
+    for number, step in enumerate(flow.steps, 1):
+        if step.get("do") not in OPERATIONS:
+            raise RefusedError(
+                f"step {number} of {name!r} ({step.get('do')}) is none of a recording: it searches, or asks a model"
+            )
     defaults: dict[str, Any] = {}
     properties: Mapping[str, Any] = shapes.mapping(flow.parameters.get("properties", {}), (name,))
     for parameter, schema in properties.items():
