@@ -170,7 +170,7 @@ def test_a_killed_service_worker_comes_back(browser: ControlledBrowser, site: We
         assert browser.context.browser is not None
         session = await browser.context.browser.new_browser_cdp_session()
         targets = (await session.send("Target.getTargets"))["targetInfos"]
-        [worker] = [target for target in targets if target["type"] == "service_worker"]
+        [worker] = [one for one in targets if one["url"].endswith("/service_worker.js")]
         await session.send("Target.closeTarget", {"targetId": worker["targetId"]})
 
     assert failure(browser, kill()).kind == "closed"
