@@ -48,11 +48,8 @@ SPEAK = """async ([parts, limitMs]) => {
   return {voice: voice.name, error: first ? first.error ?? '' : 'it did not begin in time'};
 }"""
 """Voices of a server are left out: the text of the page would be sent there."""
-STOP = """() => {
-  const speech = window.speechSynthesis, spoke = speech.speaking || speech.pending;
-  speech.cancel();
-  return spoke;
-}"""
+SPEAKS = "() => speechSynthesis.speaking || speechSynthesis.pending"
+STOP = "() => speechSynthesis.cancel()"
 NO_VOICE = (
     "this browser has no voice of its own to read with (voices of a server are not used); Chrome on macOS and"
     " Windows has some, elsewhere an extension can add one"
@@ -110,22 +107,22 @@ async def stop_speaking(context: DrivenContext, operation: StopSpeaking) -> dict
     pages = [page for page in context.tabs.pages if not context.tabs.has_crashed(page)]
     if operation.tab is not None:
         pages = [context.tabs.page(operation.tab)]
-    answers = await asyncio.gather(*map(_stop, pages))
-    silent = [
-        context.tabs.id_of(page)
-        for page, answer in zip(pages, answers, strict=True)
-        if answer is None
-    ]
-    return {"stopped": answers.count(True), **({"silent": silent} if silent else {})}
+    # all are asked before one is stopped: a page without an address stops the others, too
+    answers = await asyncio.gather(*(_evaluated(page, SPEAKS) for page in pages))
+    asked = list(zip(pages, answers, strict=True))
+    speaking = [page for page, answer in asked if answer is True]
+    await asyncio.gather(*(_evaluated(page, STOP) for page in speaking))
+    silent = [context.tabs.id_of(page) for page, answer in asked if answer is None]
+    return {"stopped": len(speaking), **({"silent": silent} if silent else {})}
 
 
-async def _stop(page: Page) -> bool | None:
-    """Return whether a page was reading aloud; None if it does not answer."""
+async def _evaluated(page: Page, script: str) -> object:
+    """Return what a script returns in a page; None if the page does not answer."""
     from playwright.async_api import Error
 
     try:
         async with asyncio.timeout(STOP_S):
-            return bool(await page.evaluate(STOP))
+            return await page.evaluate(script)
     except (Error, TimeoutError):
         return None
 
