@@ -1,5 +1,5 @@
-"""Start of a browser with a profile of its own. As root it runs as the user for scripts, so that it
-keeps its own sandbox.
+"""Start of a browser with a profile of its own. As root it runs as a user without an account, as
+scripts do, so that it keeps its own sandbox.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import EngineBug, EnvironmentLacks
 from uncaged_bundles.records import dataclass
-from uncaged_engine.services.sandbox import ScratchUser, scratch_user
+from uncaged_engine.services.sandbox import BROWSER_UIDS, ScratchUser, scratch_user
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Playwright
@@ -87,9 +87,7 @@ async def launched(
     program = _program(options.program, directory, profile)
     copies = [directory / f"extension-{number}" for number in range(len(options.extensions))]
     for extension, copy in zip(options.extensions, copies, strict=True):
-        shutil.copytree(
-            extension, copy, dirs_exist_ok=True
-        )  # where the user for scripts can read it
+        shutil.copytree(extension, copy, dirs_exist_ok=True)  # where its user can read it
     options = replace(options, extensions=copies)
     context = await _start(playwright, options, program, profile)
     try:
@@ -132,12 +130,12 @@ async def _start(
 
 
 def _program(browser: Path, directory: Path, profile: Path) -> Path:
-    """Return the program to start: the browser, or as root a script that starts it as the user for
-    scripts.
+    """Return the program to start: the browser, or as root a script that starts it as a user
+    without an account.
     """
     if os.geteuid() != 0:
         return browser
-    user = scratch_user(profile)
+    user = scratch_user(profile, BROWSER_UIDS)
     _give(profile, user)
     home = directory / "home"
     home.mkdir(mode=0o700, exist_ok=True)

@@ -15,8 +15,11 @@ from pathlib import Path
 
 from uncaged_bundles.errors import RefusedError
 
-FIRST_UID = 64000
-UIDS = 500
+SCRIPT_UIDS = range(64000, 64500)
+BROWSER_UIDS = range(64500, 65000)
+"""Users for browsers: the limit of a script's processes counts all of its user's, and a browser has
+hundreds of threads.
+"""
 MAX_BYTES = 2 << 30
 ANY_OWNER = {
     "GIT_CONFIG_COUNT": "1",
@@ -36,7 +39,7 @@ class ScratchUser:
     gid: int
 
 
-def scratch_user(place: Path) -> ScratchUser:
+def scratch_user(place: Path, uids: range = SCRIPT_UIDS) -> ScratchUser:
     """Return the user for scripts that work in *place*: the own user, or as root one without an
     account.
 
@@ -50,11 +53,10 @@ def scratch_user(place: Path) -> ScratchUser:
             owner = above.stat()
         except OSError:
             continue
-        if is_scratch(owner.st_uid):
+        if owner.st_uid in uids:
             return ScratchUser(uid=owner.st_uid, gid=owner.st_uid)
-    first = zlib.crc32(os.fsencode(place)) % UIDS
-    uids = (FIRST_UID + (first + step) % UIDS for step in range(UIDS))
-    uid = next(uid for uid in uids if not _has_account(uid))
+    first = zlib.crc32(os.fsencode(place)) % len(uids)
+    uid = next(uid for uid in (*uids[first:], *uids[:first]) if not _has_account(uid))
     return ScratchUser(uid=uid, gid=uid)
 
 
@@ -68,7 +70,7 @@ def _has_account(uid: int) -> bool:
 
 def is_scratch(uid: int) -> bool:
     """Return whether this is a user for scripts."""
-    return FIRST_UID <= uid < FIRST_UID + UIDS
+    return uid in SCRIPT_UIDS
 
 
 def scratch_copy(

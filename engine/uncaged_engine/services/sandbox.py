@@ -17,7 +17,7 @@ from ..sandbox.hidden import NAME_PORT, PROCESSES, Refusal
 from ..sandbox.interpreter import find_interpreter
 from ..sandbox.mechanism import Mechanism, choose
 from ..sandbox.ownership import change_owners, identities_of, may_enter, temporary_owner, user_for
-from ..sandbox.scratch import ANY_OWNER
+from ..sandbox.scratch import ANY_OWNER, BROWSER_UIDS
 from ..sandbox.script import (
     ScratchUser,
     ScriptBounds,
@@ -34,6 +34,7 @@ from ..sandbox.watch import ANY_ADDRESS, SOCKET_TABLES
 __all__ = [
     "ANY_ADDRESS",
     "ANY_OWNER",
+    "BROWSER_UIDS",
     "DEFAULT_PATH",
     "NAME_PORT",
     "PROCESSES",
