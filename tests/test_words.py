@@ -9,6 +9,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -86,10 +87,16 @@ def pages() -> dict[str, str]:
     return {**found, "CHANGELOG.md": "\n## ".join(changelog[:2])}
 
 
+@lru_cache(maxsize=1)
+def parsed(source: str) -> ast.Module:
+    """Return a module's tree, which several of the functions below read in turn."""
+    return ast.parse(source)
+
+
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Yield each comment, docstring and message of a module with its line."""
     yield from comments(source)
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
 
@@ -97,7 +104,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 def remarks(source: str) -> Iterator[tuple[int, str]]:
     """Yield each comment and docstring of a module with its line, and no string that is data."""
     yield from comments(source)
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield node.lineno, text
@@ -114,7 +121,7 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 
 def names(source: str) -> Iterator[tuple[int, str]]:
     """Yield each name that a module defines with its line."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         match node:
             case (
                 ast.ClassDef(name=name)
@@ -208,7 +215,7 @@ def test_a_public_class_name_exists_once() -> None:
     for path, source in modules().items():
         if "/carried/" in path:
             continue
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(parsed(source)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 count[node.name] = count.get(node.name, 0) + 1
     assert [name for name, number in count.items() if number > 1] == []

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from testbed.browsers import PAIRING_PAGE, ControlledBrowser
@@ -52,6 +53,10 @@ document.querySelector('#host').shadowRoot.querySelector('button')
   .onclick = () => { document.title = 'from the shadow'; };</script>"""
 INNER = """<title>Inner</title><button onclick="this.textContent = 'pressed'">Inner</button>"""
 SIMPLE = "<title>{0} page</title><h1>{0}</h1><a href=/form>Form</a>"
+NAMED = (
+    "<title>Named</title><button data-testid=button style='width:9em;height:2em'"
+    " onclick=\"document.title = 'Clicked'\">{}</button>"
+)
 BUSY = "<title>Busy</title><button onclick='for (;;);'>Hang</button>"
 
 
@@ -79,6 +84,8 @@ def site() -> Iterator[WebServer]:
                 page = f"<form method=post action={other}/stolen><button>Leave</button></form>"
             case "/circle":
                 return redirect("/circle")
+            case "/named":
+                page = NAMED.format(unquote(query))
             case "/never":
                 server.ended.wait(20)
                 return text("late")
@@ -374,6 +381,26 @@ def test_an_element_that_cannot_be_clicked_is_reported(
     assert problem.kind == kind
     assert (len(problem.candidates) == 2) is (kind == "ambiguous")
     assert form() == "Form"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("Delete", "not-found"), ("Unfollow", "not-found"), ("Follow Ann", ""), ("", "")],
+)
+def test_a_control_that_promises_another_action_is_not_clicked(
+    browser: ControlledBrowser, site: WebServer, name: str, kind: str
+) -> None:
+    """A mark of the page's program finds it, and its name says that it is not the one of the
+    target; a name that is only longer, or none, is no other action.
+    """
+    browser.show(f"{site.url}/named?{name}")
+    target = [{"role": "button", "name": "Follow"}, {"testId": "button"}]
+    if kind:
+        problem = browser.problem("click", target=target, timeout_s=3)
+        assert (problem.kind, f'is "{name}"' in str(problem)) == (kind, True)
+    else:
+        browser.do("click", target=target)
+    assert browser.do("address")["title"] == ("Named" if kind else "Clicked")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from testbed.bundles import source
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import ModelServer, Seen, Turn, fails, says, serving
 from testbed.processes import end_workers, workers_of
 from testbed.turns import argv
@@ -73,8 +73,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
 class Screen:
     """Runs commands as a person and keeps all that they print."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, forked: ForkedCommands) -> None:
         self._home = home
+        self._forked = forked
         self.seen: list[str] = []
 
     def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -89,17 +90,7 @@ class Screen:
             "UNCAGED_WORKFLOW_HOME": str(self._home / "store"),
             "MY_KEY": PASSED,
         }
-        command = [sys.executable, "-m", "uncaged_cli", *words]
-        done = subprocess.run(
-            command,
-            env=environment,
-            cwd=self._home,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        done = self._forked.run(words, env=environment, cwd=self._home, stdin=stdin, timeout_s=120)
         self.seen.append(f"{words}: {done.stdout}{done.stderr}")
         return done
 
@@ -166,13 +157,13 @@ def look_everywhere(screen: Screen, thread: str) -> None:
         screen.run(*words)
 
 
-def test_a_planted_secret_is_found_nowhere(home: Path) -> None:
+def test_a_planted_secret_is_found_nowhere(home: Path, forked: ForkedCommands) -> None:
     """Answers, data, attempts, failures, both streams, an endpoint's own words, terminals,
     listings, `ps`, an export.
     """
     gate = threading.Event()
     reached = threading.Event()
-    screen = Screen(home)
+    screen = Screen(home, forked)
     (home / "leaky.py").write_bytes(LEAKY)
     with leaking(gate, reached) as server:
         (home / "store" / "config.yaml").write_text(json.dumps(config(server.url)))

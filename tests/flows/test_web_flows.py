@@ -299,7 +299,7 @@ def test_hosts_limit_the_kept_tabs_too(engine: Engine, site: WebServer) -> None:
     return {{"success": True, "message": " ".join(kinds), "data": [[tab["url"] for tab in listed], opened["title"]]}}
 """
     result = finish(engine, start(engine, body, site, profile="kept"))
-    assert result["message"] == "blocked blocked blocked"
+    assert result["message"] == "blocked blocked not-found"
     assert result["data"] == [["about:blank"], "Counter"]
 
 

@@ -24,11 +24,7 @@ def without(packages: set[str], directory: Path) -> Command:
     command.
     """
     for folder in FOLDERS:
-        shutil.copytree(
-            ROOT / folder,
-            directory / folder,
-            ignore=shutil.ignore_patterns("__pycache__", *packages),
-        )
+        shutil.copytree(ROOT / folder, directory / folder, ignore=shutil.ignore_patterns(*packages))
     venv.create(directory / "venv", symlinks=True)
     [site] = (directory / "venv" / "lib").glob("python*/site-packages")
     # a path in a .pth file does not have its own .pth files read, so the installed copy of the

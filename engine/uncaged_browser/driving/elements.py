@@ -23,6 +23,7 @@ from ..operations import (
 )
 from ..problems import BrowserProblem
 from ..secrets import name_of_secret
+from .promises import check_action
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
@@ -104,6 +105,7 @@ async def click(context: DrivenContext, operation: Click) -> dict[str, object]:
     """Click an element with real mouse events."""
     page = context.tabs.page(operation.tab)
     found = await element_of(context, page, operation)
+    await check_action(found, operation.target)
     options: dict[str, Any] = {
         "button": operation.button,
         "click_count": operation.times,

@@ -17,6 +17,7 @@ from ..elements.facts import ElementFacts
 from ..operations import Drag, Fill, Select, Type, Upload
 from .lexicon import GRAVE, actions_of, concepts
 from .likeness import CONTAINED, likeness, nearest_likeness, same_text
+from .meaning import other_action
 from .sought import CHECKED, CLICKED, FIELDS, SoughtElement
 
 __all__ = ["Chosen", "NotChosen", "choose"]
@@ -272,14 +273,9 @@ def _other_meaning(known: ElementFacts, one: ElementFacts) -> str | None:
     """Return why an element that is clicked or checked does another thing."""
     if not {known.role, one.role} & (CLICKED | CHECKED) and known.role:
         return None
-    before = frozenset().union(*map(actions_of, known.names))
-    after = frozenset().union(*map(actions_of, one.names))
-    if ("not" in before) is not ("not" in after):
-        return f"{one} is a negation of {known}"
-    if grave := (after & GRAVE) - before:
-        return f"{one} does another thing: {', '.join(sorted(grave))}"
-    if before - {"not"} and after - {"not"} and not before & after:
-        return f"{one} does another thing than {known}"
+    if (other := other_action(known.names, one.names)) is not None:
+        return f"{one} {other} {known}"
+    before, after = (frozenset().union(*map(actions_of, facts.names)) for facts in (known, one))
     if told := _telling_words(known, one, before ^ after):
         return f"{one} is not {known}: {', '.join(told)}"
     if known.names and not one.names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -48,6 +48,12 @@ class Recordable(Protocol):
         """Return the context of its tabs."""
 
 
+class Installed(Protocol):
+    """A script or binding of a context."""
+
+    async def close(self) -> None: ...
+
+
 class Recorder:
     """Notes actions in all pages and frames of a context from `start` to `stop`. Passwords are
     never noted.
@@ -61,7 +67,7 @@ class Recorder:
         self._binding = f"note{secrets.token_hex(8)}"
         self._frames: WeakKeyDictionary[Frame, Alternatives] = WeakKeyDictionary()
         self._sessions: list[CDPSession] = []
-        self._scripts = AsyncExitStack()
+        self._scripts: list[Installed] = []
         self._pages: list[Page] = []
         self._tasks: set[asyncio.Future[None]] = set()
         self._running = False
@@ -76,7 +82,7 @@ class Recorder:
             await context.expose_binding(self._binding, self._receive),
             await context.add_init_script(script),
         ):
-            await self._scripts.enter_async_context(part)
+            self._scripts.append(part)
         self._running = True
         context.on("page", self._watch)
         for page in context.pages:
@@ -141,19 +147,19 @@ class Recorder:
         )
 
     async def _release(self) -> None:
-        from playwright.async_api import Error
-
         for page in self._pages:
             page.remove_listener("framenavigated", self._locate)
         for task in self._tasks:
             task.cancel()
-        ends = (session.detach() for session in self._sessions)
-        with suppress(Error, TimeoutError):
-            async with asyncio.timeout(ANSWER_S):
-                await asyncio.gather(*ends, return_exceptions=True)
-        with suppress(Error, TimeoutError):
-            async with asyncio.timeout(ANSWER_S):
-                await self._scripts.aclose()
+        works = (
+            *(session.detach() for session in self._sessions),
+            *(script.close() for script in self._scripts),
+        )
+        ends = [asyncio.ensure_future(work) for work in works]
+        _, waiting = await asyncio.wait(ends, timeout=ANSWER_S)
+        for end in waiting:  # each for itself: that of a page that hangs has no answer
+            end.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
 
     def _receive(self, source: Mapping[str, Any], note: object) -> None:
         """Add a note of a page; notes after the end are ignored."""

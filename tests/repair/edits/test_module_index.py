@@ -99,7 +99,7 @@ def test_each_node_is_visited_a_bounded_number_of_times() -> None:
     """
     few, many = (
         read_source("x.py", "".join(FUNCTION.format(number) for number in range(size)).encode())
-        for size in (10, 40)
+        for size in (5, 20)
     )
     first, second = (
         children_visited(source, range(1, len(source.line_starts) + 1)) for source in (few, many)
