@@ -218,6 +218,15 @@ def test_an_element_that_a_press_takes_away_is_clicked(harness: BrowserHarness) 
     assert title == "T Bo end"
 
 
+async def turn_wheel(page: Page, pixels: int) -> None:
+    """Turn the wheel, and wait until the page was told: it may be told after a later click."""
+    count = await page.evaluate(
+        "() => window.wheels ??= (addEventListener('wheel', () => { wheels += 1; }, true), 0)"
+    )
+    await page.mouse.wheel(0, pixels)
+    await page.wait_for_function("count => wheels > count", arg=count)
+
+
 async def centre(page: Page, words: str) -> tuple[float, float]:
     box = await page.get_by_text(words, exact=True).bounding_box()
     assert box is not None
@@ -318,7 +327,7 @@ def test_scrolling_ends_at_the_element_that_is_used_then(harness: BrowserHarness
         for _ in range(20):
             if await page.get_by_text("Wanted").count():
                 break
-            await page.mouse.wheel(0, 600)
+            await turn_wheel(page, 600)
             await page.wait_for_timeout(50)
         await page.locator("div", has_text="Wanted").get_by_role("button").click()
 
@@ -343,7 +352,7 @@ def test_the_wheel_over_an_area_scrolls_the_area(harness: BrowserHarness, button
     async def read(page: Page) -> None:
         await page.locator(".notes").hover()
         for _ in range(8):
-            await page.mouse.wheel(0, 200)
+            await turn_wheel(page, 200)
         await page.wait_for_function("document.querySelector('.notes').scrollTop > 700")
         await page.get_by_role("button", name=button).click()
 
