@@ -84,7 +84,7 @@ def start(bench: Bench) -> Sequence[Row]:
             unit="×",
             baseline=f"{median(bares):.2f} s a script of Playwright with the same page",
             reach=1.2,
-            missed="the session reads its settings, and starts a proxy for itself and one for the thread",
+            missed="the session is a process of its own, with a proxy for itself and one for the thread",
         ),
         Row(
             figure="web-start",
@@ -93,7 +93,7 @@ def start(bench: Bench) -> Sequence[Row]:
             unit="×",
             baseline=f"{median(firsts):.2f} s the first, with the session",
             reach=0.15,
-            missed="a context has a renderer process of its own, and starts a proxy",
+            missed="a page has a renderer process of its own, which takes a script of Playwright as long",
         ),
     )
 
