@@ -219,7 +219,7 @@ def test_an_element_that_a_press_takes_away_is_clicked(harness: BrowserHarness) 
 
 
 async def turn_wheel(page: Page, pixels: int) -> None:
-    """Turn the wheel, and wait until the page was told: it may be told after a later click."""
+    """Turn the wheel, and wait for the page's event: it may come after that of a later click."""
     count = await page.evaluate(
         "() => window.wheels ??= (addEventListener('wheel', () => { wheels += 1; }, true), 0)"
     )
