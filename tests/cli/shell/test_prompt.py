@@ -123,6 +123,8 @@ def test_the_shell_changes_its_conversation(prepared: Command, shell: Interactiv
     shell.expect("completed after")
     shell.type("@conversation rename office\r")
     shell.expect("office>")
+    while not results(prepared, "office"):  # the thread's end is printed before it is in the log
+        pass
     shell.type("@history after 3\r")
     shell.expect("completed: {'n': 3}")
     shell.type("@conversation delete office\r")
