@@ -6,11 +6,11 @@ import asyncio
 import base64
 from typing import TYPE_CHECKING
 
+from ..elements.scripts import script_in
 from ..operations import ReadHtml, ReadText, Screenshot
 from ..problems import BrowserProblem
 from .elements import element_of
 from .offering import shown_frames
-from .operable import script_in
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

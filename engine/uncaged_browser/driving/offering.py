@@ -11,10 +11,10 @@ from uncaged_bundles.shapes import ShapeError
 
 from ..actions.page_action import FoundAction, PageAction, actions_of_frame, named_actions
 from ..actions.registered import LIST_S, RegisteredAction, call_action, list_actions
+from ..elements.scripts import script_in
 from ..operations import CallAction, ReadActions
 from ..problems import BrowserProblem
 from ..view.writing import ORDER
-from .operable import script_in
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..elements.finding import find_element
-from ..elements.scripts import page_script
+from ..elements.scripts import script_in
 from ..elements.targets import ElementTarget
 from ..operations import ReadElements, ReadForms
 from ..problems import BrowserProblem
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
 
     from .context import DrivenContext
 
-__all__ = ["elements", "forms", "script_in"]
+__all__ = ["elements", "forms"]
 
 MAX_TEXT_CHARACTERS = 4_000
-SCRIPTS = Path(__file__).parent.parent / "elements"
 
 
 async def elements(context: DrivenContext, operation: ReadElements) -> dict[str, object]:
@@ -68,12 +65,6 @@ async def _evaluated(
     frame = await _frame(context.tabs.page(operation.tab), operation)
     found = await frame.evaluate(script_in(script), wanted)
     return {"url": frame.url, **found}
-
-
-@cache
-def script_in(name: str) -> str:
-    """Return the script of a file beside those that name elements."""
-    return page_script(SCRIPTS / name)
 
 
 async def _frame(page: Page, operation: ReadElements | ReadForms) -> Frame:

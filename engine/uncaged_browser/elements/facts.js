@@ -1,0 +1,5 @@
+// Facts about one element.
+(one => {
+  /* NAMING */
+  return facts(one);
+})
