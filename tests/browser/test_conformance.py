@@ -54,8 +54,8 @@ document.querySelector('#host').shadowRoot.querySelector('button')
 INNER = """<title>Inner</title><button onclick="this.textContent = 'pressed'">Inner</button>"""
 SIMPLE = "<title>{0} page</title><h1>{0}</h1><a href=/form>Form</a>"
 NAMED = (
-    "<title>Named</title><button data-testid=button style='width:9em;height:2em'"
-    " onclick=\"document.title = 'Clicked'\">{}</button>"
+    "<title>Named</title><{} data-testid=button style='display:block;width:9em;height:2em' title='{}'"
+    " onclick=\"document.title = 'Clicked'\">{}</{}>"
 )
 BUSY = "<title>Busy</title><button onclick='for (;;);'>Hang</button>"
 
@@ -85,7 +85,8 @@ def site() -> Iterator[WebServer]:
             case "/circle":
                 return redirect("/circle")
             case "/named":
-                page = NAMED.format(unquote(query))
+                element, name, title = unquote(query).split("|")
+                page = NAMED.format(element, title, name, element.split()[0])
             case "/never":
                 server.ended.wait(20)
                 return text("late")
@@ -384,23 +385,48 @@ def test_an_element_that_cannot_be_clicked_is_reported(
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("Delete", "not-found"), ("Unfollow", "not-found"), ("Follow Ann", ""), ("", "")],
+    ("element", "kind"),
+    [
+        ("button|Delete|", "not-found"),
+        ("button|Unfollow|", "not-found"),
+        ("button|Follow Ann|", ""),
+        ("button||", ""),
+        ("button|Ann|Delete nothing", ""),
+        ("a role=link|Delete a kernel|", ""),
+    ],
 )
 def test_a_control_that_promises_another_action_is_not_clicked(
-    browser: ControlledBrowser, site: WebServer, name: str, kind: str
+    browser: ControlledBrowser, site: WebServer, element: str, kind: str
 ) -> None:
     """A mark of the page's program finds it, and its name says that it is not the one of the
-    target; a name that is only longer, or none, is no other action.
+    target; a name that is only longer, or none, is no other action, nor is a title that was not
+    compared, nor a link, whose name may be data.
     """
-    browser.show(f"{site.url}/named?{name}")
+    browser.show(f"{site.url}/named?{element}")
     target = [{"role": "button", "name": "Follow"}, {"testId": "button"}]
     if kind:
         problem = browser.problem("click", target=target, timeout_s=3)
-        assert (problem.kind, f'is "{name}"' in str(problem)) == (kind, True)
+        name = element.split("|")[1]
+        assert (problem.kind, f'is now button "{name}"' in str(problem)) == (kind, True)
     else:
         browser.do("click", target=target)
     assert browser.do("address")["title"] == ("Named" if kind else "Clicked")
+
+
+def test_what_was_noted_of_a_control_tells_whether_it_is_another(
+    browser: ControlledBrowser, site: WebServer
+) -> None:
+    """Its title promised the same when it was noted; one without any name promises nothing else."""
+    browser.show(f"{site.url}/named?button|Follow Ann|Send her a note")
+    target = [{"role": "button", "name": "Follow"}, {"testId": "button"}]
+    facts = {"role": "button", "name": "Follow", "title": "Send them a note"}
+    browser.do("click", target=target, facts=facts)
+    assert browser.do("address")["title"] == "Clicked"
+    browser.show(f"{site.url}/named?button|Follow Ann|Delete the note")
+    assert browser.problem("click", target=target, facts=facts, timeout_s=3).kind == "not-found"
+    browser.show(f"{site.url}/named?button||")
+    browser.do("click", target=[{"role": "button", "name": "Do not follow"}, {"testId": "button"}])
+    assert browser.do("address")["title"] == "Clicked"
 
 
 @pytest.mark.parametrize(

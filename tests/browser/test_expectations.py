@@ -24,7 +24,7 @@ from uncaged_browser.expectations import PageExpectation, fits
     ],
 )
 def test_a_pattern_is_that_of_a_whole_text(pattern: str, text: str, *, same: bool) -> None:
-    """An asterisk stands for any characters, and all else for itself."""
+    """An asterisk matches any characters, and all else itself."""
     assert fits(pattern, text) is same
 
 

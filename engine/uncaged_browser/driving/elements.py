@@ -105,7 +105,7 @@ async def click(context: DrivenContext, operation: Click) -> dict[str, object]:
     """Click an element with real mouse events."""
     page = context.tabs.page(operation.tab)
     found = await element_of(context, page, operation)
-    await check_action(found, operation.target)
+    await check_action(found, operation.target, operation.facts)
     options: dict[str, Any] = {
         "button": operation.button,
         "click_count": operation.times,
