@@ -12,7 +12,7 @@ from uncaged_bundles.clean import shorten
 
 from ..display import json_output
 from ..display.output import Piece, Styled, note, result
-from ..inputs.completion import HEAD, complete_flows, complete_versions
+from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
 from ..runtime import open_engine
 
@@ -25,25 +25,19 @@ SHOWN_COLUMNS = 200
 
 @click.command()
 @click.argument("flow", shell_complete=complete_flows)
-@click.option(
-    "--on",
-    metavar="HASH|NAME|head",
-    default=HEAD,
-    shell_complete=complete_versions,
-    help="The version, if it is not the current one.",
-)
 @json_option
-def command(*, flow: str, on: str, as_json: bool) -> int:
+def command(*, flow: str, as_json: bool) -> int:
     """Replay every stored thread of FLOW with its current version, and print one line for each
     group of threads that ends alike.
 
     Nothing is performed. The exit code is 3 if a thread differs. `thread pin` keeps a thread from
-    `prune`, as such a test.
+    `prune`, as such a test. `verify FLOW --on VERSION` does it for another version, thread by
+    thread.
     """
     from uncaged_engine.threads.replay_groups import group_checks
 
     engine = open_engine()
-    bundle = engine.bundle(flow if on == HEAD else on)
+    bundle = engine.bundle(flow)
     groups = group_checks(engine.check(flow, bundle))
     different = sum(len(one.checks) for one in groups if not one.newest.identical)
     total = sum(len(one.checks) for one in groups)
