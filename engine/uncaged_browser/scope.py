@@ -15,6 +15,7 @@ from .problems import BrowserProblem
 __all__ = ["EVERYWHERE", "BrowserScope"]
 
 HARMLESS = ("about:blank", "")
+NO_PAGE = "no page of the web; open an address"
 SHOWN_CHARACTERS = 200
 
 
@@ -79,13 +80,12 @@ class BrowserScope:
             BrowserProblem: a tab may not be there.
         """
         if not self.allows(url):
-            where = self._shown()
             shown = url[:SHOWN_CHARACTERS]
             raise BrowserProblem(
                 "blocked",
-                f"Navigation to {shown} blocked: flow is scoped to {where}"
-                if where
-                else f"{shown} is no page of the web; open an address",
+                f"Navigation to {shown} blocked: flow is scoped to {self._shown()}"
+                if self._shown()
+                else f"{shown} is {NO_PAGE}",
             )
 
     def check_tab(self, url: str) -> None:
@@ -97,7 +97,10 @@ class BrowserScope:
         """
         if not self.allows(url):
             raise BrowserProblem(
-                "blocked", f"the tab is at another place; flow is scoped to {self._shown()}"
+                "blocked",
+                f"the tab is at another place; flow is scoped to {self._shown()}"
+                if self._shown()
+                else f"what the tab shows is {NO_PAGE}",
             )
 
     def _shown(self) -> str:
