@@ -41,6 +41,11 @@ def set_pinned(store: Store, text: str, *, pinned: bool) -> ThreadId:
 def pinned_threads(store: Store) -> list[ThreadId]:
     """Return the pinned threads, the newest first."""
     return sorted(
-        (thread for _, thread, journal in store.find_threads() if pin_of(journal, thread).exists()),
+        (
+            ThreadId(name.removesuffix(SUFFIX))
+            for _, names in store.list_logs()
+            for name in names
+            if name.endswith(SUFFIX)
+        ),
         reverse=True,
     )
