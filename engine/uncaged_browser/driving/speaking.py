@@ -97,8 +97,8 @@ async def speak(context: DrivenContext, operation: Speak) -> dict[str, object]:
 
 
 def _without(secrets: Mapping[str, str], text: str) -> str:
-    for value, name in secrets.items():
-        text = text.replace(value, f"{PREFIX}{name}")
+    for value in sorted(secrets, key=len, reverse=True):  # one may be part of another
+        text = text.replace(value, f"{PREFIX}{secrets[value]}")
     return text
 
 

@@ -15,9 +15,9 @@ from uncaged_bundles.records import dataclass
 
 from ..elements.facts import ElementFacts
 from ..operations import Drag, Fill, Select, Type, Upload
-from .lexicon import GRAVE, actions_of, concepts
+from .lexicon import GRAVE, concepts
 from .likeness import CONTAINED, likeness, nearest_likeness, same_text
-from .meaning import other_action
+from .meaning import other_action, promised
 from .sought import CHECKED, CLICKED, FIELDS, SoughtElement
 
 __all__ = ["Chosen", "NotChosen", "choose"]
@@ -275,8 +275,7 @@ def _other_meaning(known: ElementFacts, one: ElementFacts) -> str | None:
         return None
     if (other := other_action(known.names, one.names)) is not None:
         return f"{one} {other} {known}"
-    before, after = (frozenset().union(*map(actions_of, facts.names)) for facts in (known, one))
-    if told := _telling_words(known, one, before ^ after):
+    if told := _telling_words(known, one):
         return f"{one} is not {known}: {', '.join(told)}"
     if known.names and not one.names:
         return "the nearest element has no name"
@@ -289,16 +288,15 @@ def _other_meaning(known: ElementFacts, one: ElementFacts) -> str | None:
     return None
 
 
-def _telling_words(known: ElementFacts, one: ElementFacts, actions: frozenset[str]) -> list[str]:
+def _telling_words(known: ElementFacts, one: ElementFacts) -> list[str]:
     """Return what only one of two elements that are clicked says, and what tells their actions
-    apart: ``Order`` is neither ``Cancel order`` nor ``Order history``. actions: those that only one
-    promises.
+    apart: ``Order`` is neither ``Cancel order`` nor ``Order history``.
     """
     if _same_attribute(known, one):
         return []
     before, after = (frozenset().union(*map(concepts, facts.names)) for facts in (known, one))
     lost = before - after - {"next"} if GRAVE & after else frozenset()
-    return sorted((actions & TELLING) | lost)
+    return sorted(((promised(known.names) ^ promised(one.names)) & TELLING) | lost)
 
 
 def _same_attribute(known: ElementFacts, one: ElementFacts) -> bool:

@@ -226,7 +226,7 @@ class CallArguments:
 
 
 def _secret(name: object) -> str:
-    """Return the text that stands for a secret.
+    """Return a secret as a step names it.
 
     Raises:
         ValueError: it cannot have that name.
