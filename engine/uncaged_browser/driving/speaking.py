@@ -60,10 +60,15 @@ NO_SETTINGS = (
 )
 
 
-def spoken_parts(text: str) -> list[str]:
+def spoken_parts(text: str, secrets: Mapping[str, str]) -> list[str]:
     """Return a text as the parts that are read one after the other: its lines, and long ones cut
     between words.
+
+    Args:
+        secrets: names of values that are not read, by the value.
     """
+    for value in sorted(secrets, key=len, reverse=True):  # one may be part of another
+        text = text.replace(value, f"{PREFIX}{secrets[value]}")
     return [
         part
         for line in text[:MAX_CHARACTERS].splitlines()
@@ -83,7 +88,7 @@ async def speak(context: DrivenContext, operation: Speak) -> dict[str, object]:
     else:
         found = await element_of(context, page, operation)
         text = await found.locator.inner_text(timeout=operation.timeout_s * 1000)
-    parts = spoken_parts(_without(context.secret_values, text))
+    parts = spoken_parts(text, context.secret_values)
     if not parts:
         raise BrowserProblem("refused", "there is no text that could be read aloud")
     begun = await page.evaluate(SPEAK, [parts, operation.timeout_s * 1000])
@@ -94,12 +99,6 @@ async def speak(context: DrivenContext, operation: Speak) -> dict[str, object]:
     cut = {"truncated": True} if len(text) > MAX_CHARACTERS else {}
     characters = sum(map(len, parts))
     return {"url": page.url, "voice": begun["voice"], "characters": characters, **cut}
-
-
-def _without(secrets: Mapping[str, str], text: str) -> str:
-    for value in sorted(secrets, key=len, reverse=True):  # one may be part of another
-        text = text.replace(value, f"{PREFIX}{secrets[value]}")
-    return text
 
 
 async def stop_speaking(context: DrivenContext, operation: StopSpeaking) -> dict[str, object]:

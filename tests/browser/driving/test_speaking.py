@@ -11,11 +11,17 @@ from uncaged_browser.problems import BrowserProblem
 
 def test_a_text_is_read_line_by_line() -> None:
     """Each line is one part; a long one is cut between words; a very long text is cut."""
-    assert spoken_parts("Otters\n\n  sleep in kelp. \n") == ["Otters", "  sleep in kelp."]
-    parts = spoken_parts("kelp " * 1_000)
+    assert spoken_parts("Otters\n\n  sleep in kelp. \n", {}) == ["Otters", "  sleep in kelp."]
+    parts = spoken_parts("kelp " * 1_000, {})
     assert " ".join(parts) == ("kelp " * 1_000).strip()
     assert max(map(len, parts)) <= PART_CHARACTERS
-    assert sum(map(len, spoken_parts("k" * (MAX_CHARACTERS + 1)))) == MAX_CHARACTERS
+    assert sum(map(len, spoken_parts("k" * (MAX_CHARACTERS + 1), {}))) == MAX_CHARACTERS
+
+
+def test_a_secret_that_has_another_in_it_is_not_read_in_part() -> None:
+    """The longest value is replaced first."""
+    secrets = {"kelp": "PLANT", "kelp-bed": "PLACE"}
+    assert spoken_parts("kelp-bed, kelp", secrets) == ["secret:PLACE, secret:PLANT"]
 
 
 @pytest.mark.slow
