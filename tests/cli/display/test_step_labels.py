@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 
@@ -46,7 +47,7 @@ def test_a_run_says_what_its_browser_steps_do(
     run = command("run", "visit")
     assert run.returncode == 3, run.stderr
     for shown in (run.stdout, command("thread", "show", "latest").stdout):
-        rows = [line for line in shown.splitlines() if line.startswith("   ") and "ms  " in line]
+        rows = [line for line in shown.splitlines() if re.match(r" {3}\d  ", line)]
         assert [row.split("  ")[2] for row in rows] == WORDS
         assert ["failed: policy:" in row for row in rows] == [True, False, True]
 
