@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from playwright.async_api import expect
 from testbed.browsers import PAIRING_PAGE, PANEL_PAGE, ControlledBrowser
-from testbed.webserver import serving, text
+from testbed.webserver import Reply, raw, serving, text
+from uncaged_browser.relay.panel import serve_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
+HTML = "text/html; charset=utf-8"
 WAIT_MS = 30_000
 
 
@@ -58,3 +62,23 @@ def test_the_button_opens_the_panel(paired: ControlledBrowser) -> None:
     behaviour = paired.run(worker.evaluate("chrome.sidePanel.getPanelBehavior()"))
     assert behaviour == {"openPanelOnActionClick": True}
     assert paired.run(worker.evaluate("chrome.action.getPopup({})")) == ""
+
+
+@pytest.mark.parametrize(
+    ("reply", "has_page"),
+    [
+        (text("<h1>Conversations</h1>", HTML), True),
+        (text("<h1>Sign in</h1>", HTML, status=401), False),
+        (text("{}", "application/json"), False),
+        (raw(b"SSH-2.0-OpenSSH\r\n"), False),
+    ],
+    ids=["page", "no access", "data", "another protocol"],
+)
+def test_only_a_page_is_shown(reply: Reply, *, has_page: bool) -> None:
+    """The panel gets the address of a server that replies with a page, and a text for others."""
+    with serving(lambda _: reply) as server:
+        content = asyncio.run(serve_page(lambda: server.port)())
+    if has_page:
+        assert content == {"address": f"{server.url}/"}
+    else:
+        assert "has no page" in str(content["text"])

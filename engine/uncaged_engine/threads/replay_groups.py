@@ -51,8 +51,7 @@ def _places(check: ReplayCheck) -> tuple[str, ...]:
         return ()
     if yielded is None:
         return (check.yielded.partition(" ")[0],)
-    kinds = sorted({*recorded} ^ {*yielded})
-    return tuple(kinds or _differences(recorded, yielded, ()))[:MAX_PLACES]
+    return tuple(_differences(recorded, yielded, ()))[:MAX_PLACES]
 
 
 def _effect(text: str) -> dict[str, Any] | None:

@@ -18,8 +18,9 @@ PAGE = """<!doctype html><title>Kelp</title><style>p { color: red }</style>
 <main class="x9"><div class=wrapper><h1>Otters &amp; kelp</h1><div><p style="color: red">They <b>sleep</b>
   hand in   hand.</p></div><p hidden>Hidden text</p><p style="display: none">Gone</p>
 <pre>one
+
   two</pre><table><tr><th colspan=2>Food</th></tr><tr><td>urchins</td><td>5 &lt; 6</td></tr></table>
-<img src=a.png alt="An otter"><img src=b.png><div style="display: contents"><p>Held</p></div></div>
+<img src=a.png alt='An "otter"'><img src=b.png><div style="display: contents"><p>Held</p></div></div>
 <form action=/order><label for=name>Name</label><input id=name name=name placeholder="Your name" onfocus="x()">
 <input type=password name=secret value=hunter2><select name=size><option selected>small<option>large</select>
 <div role=button tabindex=0 aria-label=Plus class=icon></div><button disabled>Order</button></form>
@@ -31,11 +32,12 @@ customElements.define('x-card', class extends HTMLElement {
 KNOWLEDGE = """<main><h1>Otters &amp; kelp</h1>
 <p>They <b>sleep</b> hand in hand.</p>
 <pre>one
+
   two</pre>
 <table><tbody><tr><th colspan="2">Food</th></tr>
 <tr><td>urchins</td>
 <td>5 &lt; 6</td></tr></tbody></table>
-<img alt="An otter">
+<img alt="An &quot;otter&quot;">
 <p>Held</p>
 <p>Shadow</p>"""
 
@@ -97,6 +99,8 @@ def test_automatic_is_what_operates_the_page(harness: BrowserHarness, page: WebS
 
 def test_a_long_text_is_cut_for_operation_only(harness: BrowserHarness) -> None:
     """A long paragraph is whole as knowledge, and begun for operation."""
-    with serving(lambda _: text(f"<!doctype html><p>{'kelp ' * 100}", "text/html")) as site:
+    words = "kelp " * 100
+    body = f"<!doctype html><p>{words}</p><button title='{words}'>Go</button>"
+    with serving(lambda _: text(body, "text/html")) as site:
         assert read(harness, site, "knowledge")["text"].count("kelp") == 100
-        assert read(harness, site, "automatic")["text"].count("kelp") == 40
+        assert read(harness, site, "automatic")["text"].count("kelp") == 80, "and an attribute"

@@ -326,6 +326,7 @@ def test_named_arguments_of_a_call_are_carried_over(call: str, body: dict[str, A
         "page.locator('').click()",
         "page.keyboard.press('')",
         "expect(page).to_have_title('')",
+        "expect(page).to_have_title('x', ignore_case=True)",
     ],
 )
 def test_a_call_that_would_lose_something_is_listed(line: str) -> None:
@@ -483,10 +484,13 @@ def test_a_project_of_selenium_ide_becomes_operations() -> None:
         ("selectFrame", "index=²", ""),
         ("type", "id=a", "\ud800"),
         ("assertTitle", "", ""),
+        ("open", "/\ud800", ""),
+        ("sendKeys", "id=a", "\ud800"),
+        ("assertText", "id=a", "\ud800"),
     )
     left = import_recording(broken, "selenium").left_out
-    assert [line.partition(":")[0] for line in left[:4]] == [
-        *("command 1", "command 3", "command 4", "command 5"),
+    assert [line.partition(":")[0] for line in left[:7]] == [
+        f"command {number}" for number in (1, 3, 4, 5, 6, 7, 8)
     ]
     for text, fault in (
         (side()[:-9], "torn"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from uncaged_browser.recording.notes import StepNotes
+from uncaged_browser.recording.notes import MAX_LINE, PageState, StepNotes
 from uncaged_browser.recording.recording import MAX_STEPS, Recording, read_recording
 
 URL = "https://shop.test/"
@@ -35,6 +35,12 @@ def test_a_flood_of_notes_leaves_a_recording_that_can_be_read() -> None:
         assert 40 < len(found.steps) <= MAX_STEPS
         assert found.left_out == (f"all after step {len(found.steps):,}: the recording is full",)
     notes = StepNotes()
+    for number in range(30):  # what is typed grows
+        for value in ("x", "x" * 200_000):
+            notes.add({"kind": "fill", "value": value, "target": [{"css": f"#f{number}"}]})
+    found = recording_of(notes)
+    assert found.left_out == (f"all after step {len(found.steps)}: the recording is full",)
+    notes = StepNotes()
     notes.add({"kind": "fill", "value": "x" * (5 << 20), "target": [{"css": "#a"}]})
     for _ in range(2_000):
         notes.add({"kind": "dance"})
@@ -55,3 +61,18 @@ def test_half_of_a_character_is_noted_as_a_mark() -> None:
         "Half \ufffd",
         "None",
     ]
+    notes.settle(PageState.of({"url": URL, "title": f"{half}!"}))
+    notes.leave(half + "x" * MAX_LINE)
+    found = recording_of(notes)
+    assert found.steps[-1].expect is not None and found.steps[-1].expect.title == "Half \ufffd!"
+    [line] = found.left_out
+    assert line.startswith("Half \ufffdx") and len(line) == MAX_LINE
+
+
+def test_a_password_in_the_address_of_a_page_is_not_noted() -> None:
+    """The expectation of a step has the address without name and password."""
+    notes = StepNotes()
+    notes.add(click(1, state={"url": URL, "title": "x", "heading": "x"}))
+    notes.settle(PageState.of({"url": "https://ada:s3cret@shop.test/there"}))
+    expect = notes.steps[0].expect
+    assert expect is not None and expect.url == "https://shop.test/there"

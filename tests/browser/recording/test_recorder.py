@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -219,6 +220,11 @@ def test_a_password_in_an_address_is_not_noted(harness: BrowserHarness) -> None:
     assert recording.left_out == ("the name and password in an address",)
 
 
+HANGING = """<button>First</button><button onclick="setTimeout(() => {
+  const request = new XMLHttpRequest(); request.open('GET', '/hangs', false); request.send();
+  for (;;); }, 50)">Hang</button>"""
+
+
 def test_a_page_that_hangs_does_not_keep_a_recording(harness: BrowserHarness) -> None:
     """The recording of a page whose script never ends is returned, without the page's new state."""
 
@@ -230,12 +236,16 @@ def test_a_page_that_hangs_does_not_keep_a_recording(harness: BrowserHarness) ->
             await page.goto(url)
             await page.get_by_role("button", name="First").click()
             await page.get_by_role("button", name="Hang").click(no_wait_after=True)
+            assert await asyncio.to_thread(hangs.wait, 30)
             return await recorder.stop()
 
-    body = (
-        "<button>First</button><button onclick='setTimeout(() => { for (;;); }, 50)'>Hang</button>"
-    )
-    with serving(lambda _: text(f"<!doctype html>{body}", "text/html")) as web:
+    def answer(request: Seen) -> Reply:
+        if request.path == "/hangs":
+            hangs.set()
+        return text(f"<!doctype html>{HANGING}", "text/html")
+
+    hangs = threading.Event()
+    with serving(answer) as web:
         recording = harness.run(run(f"{web.url}/"))
     assert [step.do for step in recording.steps] == ["navigate", "click", "click"]
 

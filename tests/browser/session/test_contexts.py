@@ -162,6 +162,27 @@ def test_a_context_may_be_closed_while_others_are_swept(
         assert found.names == []
 
 
+@pytest.mark.slow
+@pytest.mark.needs("chromium")
+def test_a_context_that_is_opened_at_the_end_is_closed(
+    harness: BrowserHarness, store: Store
+) -> None:
+    """A session that ends while the browser makes a context for a thread leaves none open."""
+    with session_contexts(harness, store) as found:
+
+        async def end() -> None:
+            opening = asyncio.ensure_future(found.open(ContextSpec(name="t")))
+            await asyncio.sleep(0)  # it waits for the browser from here on
+            await found.aclose()
+            with pytest.raises(EnvironmentLacks, match="is ending"):
+                await opening
+
+        before = len(harness.browser.browser.contexts)
+        harness.run(end())
+        assert found.names == []
+        assert len(harness.browser.browser.contexts) == before
+
+
 def test_a_journal_that_cannot_be_read_ends_no_session(store: Store) -> None:
     """Its thread counts as unknown; a thread that is not there has no status."""
     engine = Engine.open(store.root)

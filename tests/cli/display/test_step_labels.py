@@ -64,3 +64,18 @@ def test_a_finished_step_and_one_in_flight_are_labelled_alike() -> None:
     add_record(timeline := Timeline(), {"timestamp": 1_000, **both})
     assert timeline.open is not None
     assert open_label(timeline.open) == "all"
+
+
+def test_a_person_s_word_keeps_its_label() -> None:
+    """A pause during a step, and the end of the attempt, are not what the step does."""
+    intent = {"seq": 1, "intent": CLICK}
+    assert row_of(intent, {"control": "pause"}).label == "pause"
+    assert row_of(intent, {"seq": 1, "void": "environment"}).label == "browser"
+
+
+def test_only_a_step_of_the_browser_has_its_words() -> None:
+    """The fields of another effect may have the names of those of the browser."""
+    timeline = Timeline()
+    add_record(timeline, {"timestamp": 1_000, "seq": 1, "intent": {"http": CLICK["browser"]}})
+    assert timeline.open is not None
+    assert open_label(timeline.open) == "http"

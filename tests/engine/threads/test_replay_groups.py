@@ -7,7 +7,7 @@ import json
 import pytest
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.threads.regression import ReplayCheck
-from uncaged_engine.threads.replay_groups import group_checks
+from uncaged_engine.threads.replay_groups import MAX_PLACES, group_checks
 
 
 def differing(number: int, recorded: object, yielded: object, step: int = 1) -> ReplayCheck:
@@ -59,6 +59,12 @@ def test_another_kind_of_effect_or_an_end_is_named(
 ) -> None:
     """It has no place in the recorded effect."""
     assert group_checks([differing(1, {"fs": {}}, yielded)])[0].places == places
+
+
+def test_few_places_are_named() -> None:
+    """An effect that differs everywhere is named by its first places."""
+    [group] = group_checks([differing(1, {"fs": {}}, {"fs": dict.fromkeys("abcdefghij", 1)})])
+    assert group.places == tuple(f"fs.{key}" for key in "abcdefghij"[:MAX_PLACES])
 
 
 def test_threads_without_another_effect_are_grouped_by_their_message() -> None:
