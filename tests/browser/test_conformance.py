@@ -17,6 +17,7 @@ from testbed.webserver import Reply, Seen, WebServer, redirect, serving, text
 from uncaged_browser.operations import OPERATIONS, read_operation
 from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.scope import BrowserScope
+from uncaged_browser.secrets import BoundSecrets
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -298,6 +299,24 @@ def test_a_page_is_read_aloud(browser: ControlledBrowser, form: Callable[[], str
     assert browser.do("speak", target={"css": "#end"})["voice"] != "Server", "it would be sent"
     browser.run(page.evaluate("() => { document.body.innerHTML = '<p id=end>'; }"))
     assert "there is no text" in str(browser.problem("speak"))
+
+
+def test_a_secret_is_not_read_aloud(
+    browser: ControlledBrowser, site: WebServer, form: Callable[[], str]
+) -> None:
+    """Of a secret that was typed and that the page shows, its name is read."""
+    form()
+    secrets = BoundSecrets(values={"SHOP": "correct horse"}, hosts={"SHOP": [site.host]})
+    fill = {"do": "fill", "target": {"css": "#name"}, "text": "secret:SHOP"}
+    browser.run(browser.control.perform(read_operation(fill), secrets))
+    page = page_at(browser, browser.do("address")["url"])
+    browser.run(
+        page.evaluate(
+            "() => { keys.textContent = `It is ${document.querySelector('#name').value}`; }"
+        )
+    )
+    browser.do("speak", target={"css": "#keys"})
+    assert browser.spoken()[-1] == "Test voice: It is secret:SHOP"
 
 
 def test_the_person_is_shown_the_agent_s_status_and_settings(

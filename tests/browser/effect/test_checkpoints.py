@@ -75,6 +75,7 @@ def perform(
     [
         ({"http": {"url": PAGE}}, {"error": TIMEOUT}),
         ({"role": {"name": "coder"}}, {"error": TIMEOUT}),
+        ({"fs": CLICK}, {"error": TIMEOUT}),
         ({"browser": {"do": "view"}}, {"error": {"kind": "crashed", "message": "gone"}}),
         ({"browser": {"do": "query_content", "text": "when?"}}, {"error": TIMEOUT}),
         ({"browser": CLICK}, {"error": {"kind": "not-found", "message": "no such button"}}),
@@ -111,7 +112,9 @@ def test_a_step_that_may_have_acted_is_repeated_by_redo_alone(
     assert performed == []
 
 
-@pytest.mark.parametrize(("body", "again"), [(CLICK, "click"), (SEARCH, "navigate")])
+@pytest.mark.parametrize(
+    ("body", "again"), [({**CLICK, "label": "Add it"}, "click"), (SEARCH, "navigate")]
+)
 def test_redo_does_what_may_have_acted_once_more(
     store: Store, body: Mapping[str, object], again: str
 ) -> None:

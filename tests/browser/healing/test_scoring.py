@@ -142,7 +142,7 @@ def test_the_same_action_in_other_words_is_taken(former: str, now: str) -> None:
 
 
 def test_a_left_out_word_does_not_matter_with_the_same_mark() -> None:
-    """A mark of the page's program says that it is the same element, whatever its name leaves out."""
+    """A mark of the page's program says that it is the same element, with fewer words, too."""
     old = button("Delete draft", test_id="delete")
     assert chosen(button("Delete", old), of=sought(facts=old)) == "Delete"
     assert chosen(button("Delete", old, test_id="other"), of=sought(facts=old)) != "Delete"

@@ -80,13 +80,16 @@ def test_a_marked_flow_s_worker_waits_for_the_yes(engine: Engine) -> None:
     """Where the words are those of two flows, the sentence is read; the worker of the one that
     reads it best starts, unless a person marked it.
     """
-    for name, pattern in (("wipe", "wipe the $(x)"), ("wash", "wipe the $(x) $(n:number) times")):
-        schema = parameters(x={}, n={"type": "integer"})
-        add_flow(engine, name, pattern, schema=schema)
+    schema = parameters(x={}, n={"type": "integer"})
+    for verb, flows in (("wipe", ("wipe", "wash")), ("mop", ("mop", "scrub"))):
+        for flow, rest in zip(flows, ("", " $(n:number) times"), strict=True):
+            add_flow(engine, flow, f"{verb} the $(x){rest}", schema=schema)
     assert _roused(engine.store, "wipe the table 3 times")[0] == "Launching"
-    for name in ("wipe", "wash"):
-        engine.registry.set_confirm(name, True)
-    assert _roused(engine.store, "wipe the floor 3 times")[0] == "NoneType"
+    for flow in ("mop", "scrub"):  # no worker of theirs listens
+        engine.registry.set_confirm(flow, True)
+    assert _roused(engine.store, "mop the floor 3 times")[0] == "NoneType"
+    engine.registry.set_confirm("scrub", False)
+    assert _roused(engine.store, "mop the floor 3 times")[0] == "Launching"
 
 
 @pytest.mark.slow
