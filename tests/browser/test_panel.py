@@ -76,8 +76,12 @@ def test_the_button_opens_the_panel(paired: ControlledBrowser) -> None:
 )
 def test_only_a_page_is_shown(reply: Reply, *, has_page: bool) -> None:
     """The panel gets the address of a server that replies with a page, and a text for others."""
+
+    async def content_of(port: int) -> dict[str, object]:
+        return await serve_page(lambda: port)()
+
     with serving(lambda _: reply) as server:
-        content = asyncio.run(serve_page(lambda: server.port)())
+        content = asyncio.run(content_of(server.port))
     if has_page:
         assert content == {"address": f"{server.url}/"}
     else:
