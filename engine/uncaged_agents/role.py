@@ -23,9 +23,11 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.processes import kill_leftovers, ledger_of
 
 from .turns.binding import binding_of
+from .turns.past_calls import refused_call
 from .turns.request import RoleBody, RoleCall, is_part, rights_of, role_call, workspace_level
 from .turns.turn import RoleTurn
 from .workspace import Workspace, last_snapshot
@@ -36,6 +38,7 @@ SHOWN_PATHS = 10
 class RoleHandler(Handler):
     kind = "role"
     limits = RoleLimits
+    enforced_within = frozenset({"workspace", "tools", "network", "sandbox", "outside"})
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del body
@@ -50,6 +53,9 @@ class RoleHandler(Handler):
         from .turns.answers import read_answer
 
         return read_answer(fields, value)
+
+    def past_refusal(self, past: PastEffect) -> str | None:
+        return refused_call(past)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         asked = read_body("role", RoleBody, body)

@@ -51,6 +51,8 @@ def traces_of(store: Store, records: Iterable[Mapping[str, Any]]) -> list[StepTr
     """
     found = []
     for record in records:
+        if "seq" not in record:
+            continue  # the end of a failed thread has an error with a trace of Python
         holder = record if "role" in record else record.get("error")
         if isinstance(holder, Mapping) and isinstance(holder.get("trace"), str):
             found.append(_read(store, int(record["seq"]), holder))

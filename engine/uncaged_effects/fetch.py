@@ -17,14 +17,15 @@ from uncaged_bundles.records import dataclass
 from uncaged_engine.door.bodies import Seconds, read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem, read_target
 
 from .web.client import CLIENTS, Clients
 from .web.content import TEXTUAL, decode_text, media_type
 from .web.credentials import Credentials
-from .web.exchange import HttpResponse
+from .web.exchange import ExchangeLimits, HttpResponse
 from .web.limits import limits_of
-from .web.perform import RequestSpec, perform_request
+from .web.perform import RequestSpec, past_refusal, perform_request
 from .web.request import HttpRequest
 
 Form = Literal["markdown", "text", "html", "selector"]
@@ -70,6 +71,7 @@ class FetchHandler(Handler):
     answers: Mapping[str, object] = ANSWER
     recovery: Rule = "repeat"
     limits = FetchLimits
+    enforced_within = frozenset({"private"})  # of a name, whose address is looked up
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
@@ -81,19 +83,33 @@ class FetchHandler(Handler):
         policy = context.bundle.descriptor.policy.limits.get(self.kind, {})
         limits = limits_of(options.timeout_s, FetchLimits.of(policy))
 
-        def build() -> RequestSpec:
-            request = HttpRequest(
-                method="GET", target=read_target(options.url), headers=(("Accept", ACCEPT),)
-            )
-            return RequestSpec(request=request, rules=HostRules.of("fetch", policy), limits=limits)
-
         def convert(response: HttpResponse, _: Credentials) -> object:
             end_s = time.monotonic() + min(limits.total_s, WORK_S)
             return page_of(response, options, lambda: check_progress(end_s, context))
 
         return perform_request(
-            build, convert, kind=self.kind, context=context, clients=self._clients
+            lambda: spec_of(options, policy, limits),
+            convert,
+            kind=self.kind,
+            context=context,
+            clients=self._clients,
         )
+
+    def past_refusal(self, past: PastEffect) -> str | None:
+        options = read_body("fetch", FetchBody, past.body)
+        if isinstance(options, Failure):
+            return None
+        limits = limits_of(options.timeout_s, FetchLimits.of(past.limits))
+        return past_refusal(lambda: spec_of(options, past.limits, limits), past)
+
+
+def spec_of(
+    options: FetchBody, policy: Mapping[str, object], limits: ExchangeLimits
+) -> RequestSpec:
+    request = HttpRequest(
+        method="GET", target=read_target(options.url), headers=(("Accept", ACCEPT),)
+    )
+    return RequestSpec(request=request, rules=HostRules.of("fetch", policy), limits=limits)
 
 
 def page_of(

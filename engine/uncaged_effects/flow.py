@@ -21,6 +21,7 @@ from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.children import DEEPEST, depth_of, derived_id
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
+from uncaged_engine.door.past import PastEffect
 
 ANSWER = {
     "type": "object",
@@ -56,6 +57,10 @@ class FlowHandler(Handler):
 
     def child(self, key: str, intended_ms: int) -> ThreadId | None:
         return derived_id(key, intended_ms)
+
+    def past_refusal(self, past: PastEffect) -> str | None:
+        options = read_body("flow", FlowBody, past.body)
+        return None if isinstance(options, Failure) else unnamed(options, past.limits)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         options = read_body("flow", FlowBody, body)
@@ -96,13 +101,18 @@ class FlowHandler(Handler):
             )
 
 
+def unnamed(options: FlowBody, policy: Mapping[str, object]) -> str | None:
+    """Return the refusal of a flow that the policy does not name; None if it does."""
+    names = FlowLimits.of(policy).names
+    if names is None or options.name in names:
+        return None
+    return f'flow: {options.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}'
+
+
 def find_refusal(options: FlowBody, context: EffectContext) -> Failure | None:
-    names = FlowLimits.of(context.bundle.descriptor.policy.limits.get("flow", {})).names
-    if names is not None and options.name not in names:
-        return Failure.of(
-            "policy",
-            f'flow: {options.name!r} is not among the flows that the policy names; add it to "flow": {{"names": [...]}}',
-        )
+    refused = unnamed(options, context.bundle.descriptor.policy.limits.get("flow", {}))
+    if refused is not None:
+        return Failure.of("policy", refused)
     if depth_of(context.start) >= DEEPEST:
         return Failure.of("flow", f"flow: threads start one another {DEEPEST} levels deep at most")
     return None

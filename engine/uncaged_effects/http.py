@@ -16,6 +16,7 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome, TryLater
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.network import HostRules
 
 from .web.client import CLIENTS, Clients
@@ -23,8 +24,8 @@ from .web.content import content_of
 from .web.credentials import Credentials
 from .web.exchange import HttpResponse
 from .web.limits import limits_of
-from .web.perform import RequestSpec, perform_request
-from .web.request import REPEATABLE, SAFE, HttpBody, request_of
+from .web.perform import RequestSpec, past_refusal, perform_request
+from .web.request import REPEATABLE, SAFE, HttpBody, HttpRequest, request_of
 
 TOO_MANY = 429
 ANSWER = {
@@ -44,6 +45,7 @@ class HttpHandler(Handler):
     kind = "http"
     answers: Mapping[str, object] = ANSWER
     limits = HttpLimits
+    enforced_within = frozenset({"private"})  # of a name, whose address is looked up
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients
@@ -55,6 +57,12 @@ class HttpHandler(Handler):
             return "repeat"  # nothing was sent
         method = str(body.get("method", "GET")).upper()
         return "repeat" if method in REPEATABLE or body.get("idempotent") is True else "ask"
+
+    def past_refusal(self, past: PastEffect) -> str | None:
+        options = read_body("http", HttpBody, past.body)
+        if isinstance(options, Failure):
+            return None
+        return past_refusal(lambda: policy_of(request_of(options), options, past.limits), past)
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         options = read_body("http", HttpBody, body)
@@ -74,21 +82,25 @@ class HttpHandler(Handler):
         )
 
 
+def policy_of(request: HttpRequest, options: HttpBody, policy: Mapping[str, object]) -> RequestSpec:
+    """Return a request with what a policy says about it."""
+    return RequestSpec(
+        request=request,
+        rules=HostRules.of("http", policy),
+        limits=limits_of(options.timeout_s, HttpLimits.of(policy)),
+    )
+
+
 def repeatable(options: HttpBody) -> bool:
     """Return whether a request may be sent again after a crash."""
     return options.method in REPEATABLE or options.idempotent
 
 
 def spec_of(options: HttpBody, context: EffectContext) -> RequestSpec:
-    policy = context.bundle.descriptor.policy.limits.get("http", {})
     request = request_of(options)
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
-    return RequestSpec(
-        request=request,
-        rules=HostRules.of("http", policy),
-        limits=limits_of(options.timeout_s, HttpLimits.of(policy)),
-    )
+    return policy_of(request, options, context.bundle.descriptor.policy.limits.get("http", {}))
 
 
 def later_of(response: HttpResponse, now_ms: int) -> TryLater | None:

@@ -9,7 +9,7 @@ policy's ``models`` names the models that are allowed; without it all are.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, cast
 
@@ -20,6 +20,7 @@ from uncaged_bundles.records import dataclass
 from uncaged_engine.door.bodies import ABSENT, Seconds, read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services import secrets
 from uncaged_models.choice import ChosenModel, choose, choose_name
 from uncaged_models.connection import open_client
@@ -50,18 +51,20 @@ class LlmHandler(Handler):
     recovery: Rule = "repeat"  # asking twice costs money and changes nothing
     limits = LlmLimits
 
+    def past_refusal(self, past: PastEffect) -> str | None:
+        options = read_body("llm", LlmBody, past.body)
+        if isinstance(options, Failure) or options.model is None:
+            return None  # without a name, an allowed model is chosen
+        return unnamed(options.model, models_of(past.limits))
+
     def perform(self, body: object, context: EffectContext) -> Outcome:
         options = read_body("llm", LlmBody, body)
         if isinstance(options, Failure):
             return options
-        allowed = list(
-            LlmLimits.of(context.bundle.descriptor.policy.limits.get("llm", {})).models or ()
-        )
+        allowed = models_of(context.bundle.descriptor.policy.limits.get("llm", {}))
         name = choose_name(options.model, allowed, context.config, context.environment)
-        if allowed and name not in allowed:
-            return Failure.of(
-                "policy", f"llm: the policy allows the models {', '.join(allowed)}, not {name!r}"
-            )
+        if (refused := unnamed(name, allowed)) is not None:
+            return Failure.of("policy", refused)
         try:
             chosen = choose(name, context.config, context.environment)
         except UsageError as exc:  # a person fixes config.yaml and resumes
@@ -70,6 +73,18 @@ class LlmHandler(Handler):
             return consult(options, chosen, context)
         except EnvironmentLacks as exc:
             raise EnvironmentLacks(str(secrets.redact(str(exc), chosen.known))) from None
+
+
+def models_of(policy: Mapping[str, object]) -> list[str]:
+    """Return the models that a policy names; none named: all are allowed."""
+    return list(LlmLimits.of(policy).models or ())
+
+
+def unnamed(name: str, allowed: Sequence[str]) -> str | None:
+    """Return the refusal of a model that the policy does not name; None if it does."""
+    if not allowed or name in allowed:
+        return None
+    return f"llm: the policy allows the models {', '.join(allowed)}, not {name!r}"
 
 
 def prompt_of(options: LlmBody) -> str:

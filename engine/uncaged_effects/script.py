@@ -19,9 +19,11 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Failure, Outcome
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.sandbox import Refused
 
-from .scripting.checks import check_text
+from .scripting.checks import check_secrets, check_text
+from .scripting.refusals import undeclared_command
 from .scripting.run import ScriptRun
 from .scripting.spec import ScriptBody, spec_of
 
@@ -41,6 +43,10 @@ class ScriptHandler(Handler):
     kind = "script"
     answers: Mapping[str, object] = ANSWER
     limits = ScriptLimits
+    enforced_within = frozenset(
+        {"executables", "read", "write", "network", "private", "environment", "tolerate"}
+        | {"maxBytes", "memoryBytes", "processes"}
+    )
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return ``repeat`` for a script without write paths and network, or with ``repeat`` in its
@@ -50,6 +56,29 @@ class ScriptHandler(Handler):
         declared_safe = isinstance(body, Mapping) and body.get("repeat") is True
         harmless = not (limits.get("write") or limits.get("network"))
         return "repeat" if declared_safe or harmless else "ask"
+
+    def past_refusal(self, past: PastEffect) -> str | None:
+        options = read_body("script", ScriptBody, past.body)
+        if isinstance(options, Failure):
+            return None
+        limits = ScriptLimits.of(past.limits)
+        try:
+            spec = spec_of(options, limits)
+            check_text(spec.language, spec.body, limits)
+            check_secrets(spec.parameters, limits)
+        except ValueError:
+            return None  # it was not run either
+        except Refused as exc:
+            return f"script: {exc}"
+        # no run needs its parser
+        from uncaged_bundles.builders.inference.inference import infer_commands
+
+        # the sandbox refuses a command when it is started; those of the text are known before
+        granted = ScriptLimits.of(past.former_limits).executables
+        gone = [name for name in granted if name not in limits.executables]
+        started = set(infer_commands(spec.language, spec.body)) if gone else ()
+        lost = next((name for name in gone if name in started), None)
+        return None if lost is None else f"script: {undeclared_command(lost, limits)}"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         options = read_body("script", ScriptBody, body)

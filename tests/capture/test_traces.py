@@ -53,3 +53,9 @@ def test_a_missing_trace_is_named(store: Store, name: str) -> None:
     """A hash without a blob, and a path."""
     with pytest.raises(NotFoundError, match="the trace of step 3 is not in this store"):
         traces_of(store, [record(name)])
+
+
+def test_the_traceback_of_a_failed_thread_is_no_trace(store: Store) -> None:
+    """The end record of a bundle that raised has an error with lines of Python."""
+    error = {"kind": "bundle", "message": "no", "trace": "line 1"}
+    assert traces_of(store, [{"end": "failed", "error": error}]) == []

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.output import next_step, note, result
 from ..inputs.consent import asker
 from ..inputs.options import accept_option, json_option
 from ..inputs.sources import FlowSource, bundle_source, in_file
+from ..policy_check import EXIT_REFUSED, policy_check_of, policy_document, show_policy_check
 from ..replay_check import show_check
 from ..runtime import open_engine
 
@@ -23,21 +25,47 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--check",
     "only_check",
     is_flag=True,
     help="Do not add FILE; replay the past threads of NAME against it.",
 )
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --check: a JSON file with a policy. List the past effects of NAME that it would have refused.",
+)
 @accept_option
 @json_option
-def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: bool) -> int:
+def command(
+    *,
+    name: str,
+    file: Path | None,
+    only_check: bool,
+    policy: Path | None,
+    accept: bool,
+    as_json: bool,
+) -> int:
     """Add FILE as the flow NAME. A bundle is added as it is; a definition, a recipe (.json) or a
     script (.sh, .bash, .py, .ps1) is built first.
 
     Permissions that the version before did not have are listed and must be granted.
+
+    \b
+    Examples:
+      uncaged-workflow add deploy deploy.py
+      uncaged-workflow add deploy deploy.py --check
+      uncaged-workflow add deploy --policy strict.json --check
     """
+    if policy is not None and not only_check:
+        raise UsageError("--policy is for --check; the policy of a flow is in its own file")
+    if file is None:
+        if policy is None:
+            raise UsageError("name the FILE of the flow")
+        return check_policy(open_engine(), name, policy, as_json=as_json)
     flow = bundle_source(file, name)
     if flow.built:
         note(f"built {file}")
@@ -46,9 +74,20 @@ def command(*, name: str, file: Path, only_check: bool, accept: bool, as_json: b
     engine = open_engine()
     with in_file(file):
         if only_check:
-            return show_check(engine, name, flow.source, as_json=as_json)
+            found = None if policy is None else policy_check_of(engine, name, policy)
+            return show_check(engine, name, flow.source, policy=found, as_json=as_json)
         register(engine, name, flow, accept=accept, as_json=as_json)
     return 0
+
+
+def check_policy(engine: Engine, name: str, policy: Path, *, as_json: bool) -> int:
+    """Print the past effects that a policy refuses; return the exit code."""
+    check = policy_check_of(engine, name, policy)
+    if as_json:
+        json_output.document({"flow": name, "policy": policy_document(check)})
+    else:
+        show_policy_check(check, name)
+    return EXIT_REFUSED if check.refused else 0
 
 
 def register(

@@ -17,12 +17,14 @@ from uncaged_bundles.records import replace
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.blobs import BlobDirectory
+from uncaged_engine.services.network import HostRules, WebProblem, read_target
 
 from ..knowledge.index import knowledge_path
 from ..lookup.performing import looked_up
 from ..lookup.requests import FindPage, SearchWeb
-from ..operations import Operation, read_operation
+from ..operations import Navigate, Open, Operation, read_operation
 from ..problems import BrowserProblem
 from ..questions.requests import PageQuestion
 from ..secrets import BoundSecrets
@@ -33,6 +35,7 @@ from .checkpoints import LostPage, fields_of, open_or_restore, save_checkpoint
 from .healing import Perform, perform_or_heal
 from .limits import BrowserLimits
 from .parts import part_that_is_off
+from .permission import question_refusal
 from .secrets import EffectSecrets
 from .table import EFFECTS, operation_named
 
@@ -52,6 +55,7 @@ NOT_PRIVATE = (
 class BrowserHandler(Handler):
     kind = "browser"
     limits = BrowserLimits
+    enforced_within = frozenset({"hosts", "private", "urlPatterns", "secrets"})
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return ``repeat`` for an operation that only reads; a person decides about the others."""
@@ -64,14 +68,31 @@ class BrowserHandler(Handler):
 
         return BrowserTools(options, context)
 
+    def past_refusal(self, past: PastEffect) -> str | None:
+        try:
+            operation = read_operation(past.body, table=EFFECTS)
+        except shapes.ShapeError:
+            return None
+        limits = BrowserLimits.of(past.limits)
+        if (forbidden := _forbidden_profile(limits)) is not None:
+            return forbidden
+        if isinstance(operation, PageQuestion):
+            return question_refusal(operation, past.bundle.descriptor.policy.limits)
+        if isinstance(operation, Open | Navigate):
+            try:
+                HostRules.of(self.kind, past.limits).check(read_target(operation.url))
+            except WebProblem as exc:
+                return f"browser: {operation.do} {operation.url}: {exc}"
+        return None
+
     def perform(self, body: object, context: EffectContext) -> Outcome:
         try:
             operation = read_operation(body, table=EFFECTS)
         except shapes.ShapeError as exc:
             return Failure.of("effect", str(exc))
         limits = BrowserLimits.of(context.bundle.descriptor.policy.limits.get(self.kind, {}))
-        if limits.profile == "kept" and not limits.private:
-            return Failure.of("policy", f"browser: {NOT_PRIVATE}")
+        if (forbidden := _forbidden_profile(limits)) is not None:
+            return Failure.of("policy", forbidden)
         refusal = part_that_is_off(operation, limits, context.config.browser)
         if refusal:
             return Failure.of("policy", f"browser: {refusal}")
@@ -190,6 +211,10 @@ class BrowserCall:
             return {"screenshot": BlobDirectory(self._context.store.blobs).put(picture)}
         except (BrowserProblem, StorageError, SessionGone) as exc:
             return {"screenshotProblem": str(exc)}
+
+
+def _forbidden_profile(limits: BrowserLimits) -> str | None:
+    return f"browser: {NOT_PRIVATE}" if limits.profile == "kept" and not limits.private else None
 
 
 def _context_of(limits: BrowserLimits, context: EffectContext) -> ContextSpec:

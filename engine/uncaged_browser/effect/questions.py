@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from uncaged_bundles.errors import EnvironmentLacks, UsageError
-from uncaged_bundles.limits import LlmLimits
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_models.choice import choose, choose_name
@@ -23,13 +22,9 @@ from ..session.address import DEFAULT_SESSION
 from ..session.client import kept_client
 from .handler import BrowserCall
 from .limits import BrowserLimits
+from .permission import models_of, question_refusal
 
 __all__ = ["answer_question"]
-
-NOT_ALLOWED = (
-    'browser: {} sends the page view to a model, which the policy does not allow; add "llm": {{}} to it and add the'
-    " bundle again"
-)
 
 
 def answer_question(
@@ -41,14 +36,10 @@ def answer_question(
         EnvironmentLacks: there is no model, or no browser.
     """
     policy = context.bundle.descriptor.policy.limits
-    if "llm" not in policy:
-        return Failure.of("policy", NOT_ALLOWED.format(question.do))
-    allowed = list(LlmLimits.of(policy["llm"]).models or ())
-    if question.model is not None and allowed and question.model not in allowed:
-        names = ", ".join(allowed)
-        text = f"browser: the policy allows the models {names}, not {question.model!r}"
-        return Failure.of("policy", text)
-    asking = FlowQuestion(limits, question.model, allowed, context)
+    refused = question_refusal(question, policy)
+    if refused is not None:
+        return Failure.of("policy", refused)
+    asking = FlowQuestion(limits, question.model, models_of(policy), context)
     questioner = PageQuestioner(
         asking.perform, asking.ask, KeptSelectors(selectors_path(context.store))
     )

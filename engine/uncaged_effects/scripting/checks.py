@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from uncaged_engine.services import secrets
 from uncaged_engine.services.sandbox import Refused
 
 from .spec import declared
@@ -51,6 +52,24 @@ def check_text(language: str, text: str, limits: ScriptLimits) -> None:
         check_imports(text, limits.modules)
     elif language == "powershell":
         check_cmdlets(text, limits.executables)
+
+
+def check_secrets(parameters: Mapping[str, object], limits: ScriptLimits) -> None:
+    """Refuse a secret that is not bound to all commands that could read it; raises Refused."""
+    for name, value in parameters.items():
+        if not (isinstance(value, str) and value.startswith(secrets.PREFIX)):
+            continue
+        secret = value.removeprefix(secrets.PREFIX)
+        bound = limits.secrets.get(secret)
+        commands = limits.executables
+        if bound is None:
+            raise Refused(
+                f"parameter {name!r} is {value}, which the policy does not name; {declared('secrets', {secret: list(commands)})}"
+            )
+        if beyond := [command for command in commands if command not in bound]:
+            raise Refused(
+                f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}"
+            )
 
 
 def check_imports(text: str, allowed: Sequence[str]) -> None:

@@ -70,8 +70,7 @@ def _sentence(refusal: Refusal, limits: ScriptLimits) -> str:
     what = refusal.what
     match refusal.kind:
         case "execute":
-            line = declared("executables", [*limits.executables, what])
-            return f"the command {what!r} is not among the policy's executables; {line}"
+            return undeclared_command(what, limits)
         case "reach":
             return _unreached(what, limits)
         case "write":
@@ -88,6 +87,12 @@ def _sentence(refusal: Refusal, limits: ScriptLimits) -> str:
                 else f"the path {what!r}"
             )
             return f"{subject} is outside what the policy allows; {declared('read', [*limits.read, what])}"
+
+
+def undeclared_command(what: str, limits: ScriptLimits) -> str:
+    """Return the sentence about a command that the policy does not name."""
+    line = declared("executables", [*limits.executables, what])
+    return f"the command {what!r} is not among the policy's executables; {line}"
 
 
 def _unreached(what: str, limits: ScriptLimits) -> str:

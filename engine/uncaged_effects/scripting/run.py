@@ -19,7 +19,6 @@ from uncaged_engine.services.sandbox import (
     DEFAULT_PATH,
     GrantedPaths,
     Mechanism,
-    Refused,
     ScratchUser,
     ScriptBounds,
     ScriptResult,
@@ -33,13 +32,13 @@ from uncaged_engine.services.sandbox import (
     user_for,
 )
 
+from .checks import check_secrets
 from .network import Network, opened
 from .paths import check_inside, resolve_paths
 from .programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .refusals import ReportedRefusal, reported_refusals
 from .spec import (
     ScriptSpec,
-    declared,
     environment_of,
     output_bytes,
     whole,
@@ -207,20 +206,7 @@ class ScriptRun:
         """Return the parameters with their secrets, each bound to all commands that could read it,
         and the secrets' values.
         """
-        for name, value in self._spec.parameters.items():
-            if not (isinstance(value, str) and value.startswith(secrets.PREFIX)):
-                continue
-            secret = value.removeprefix(secrets.PREFIX)
-            bound = self._limits.secrets.get(secret)
-            commands = self._limits.executables
-            if bound is None:
-                raise Refused(
-                    f"parameter {name!r} is {value}, which the policy does not name; {declared('secrets', {secret: list(commands)})}"
-                )
-            if beyond := [command for command in commands if command not in bound]:
-                raise Refused(
-                    f"{value} is bound to {', '.join(bound) or 'no command'}, but the script may also start {', '.join(beyond)}"
-                )
+        check_secrets(self._spec.parameters, self._limits)
         resolved, known = secrets.resolve(
             dict(self._spec.parameters), self._context.config, self._context.environment
         )

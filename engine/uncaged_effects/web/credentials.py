@@ -71,20 +71,7 @@ class Credentials:
         return data
 
     def _value(self, name: str, target: Target) -> str:
-        if name not in self._rules.secrets:
-            raise WebProblem(
-                "policy",
-                f'the policy binds secret:{name} to no host; add "secrets": {{"{name}": ["{target.authority}"]}} to "{self._rules.kind}" '
-                "and add the bundle again",
-            )
-        if not self._rules.binds(name, target):
-            clear = (
-                "; over http only where the entry names the port" if target.scheme == "http" else ""
-            )
-            raise WebProblem(
-                "policy",
-                f"the policy does not bind secret:{name} to {target.scheme}://{target.authority}{clear}",
-            )
+        check_bound(self._rules, name, target)
         return secrets.secret_value(name, self._config, self._environment)
 
     def _spellings(self) -> dict[str, str]:
@@ -108,3 +95,31 @@ class Credentials:
                 name,
             )
         return found
+
+
+class UnfilledCredentials(Credentials):
+    """Secrets of a request that is checked and not sent: each keeps its name."""
+
+    def __init__(self, rules: HostRules) -> None:
+        self._rules = rules
+        self.known = {}
+
+    def _value(self, name: str, target: Target) -> str:
+        check_bound(self._rules, name, target)
+        return f"{secrets.PREFIX}{name}"
+
+
+def check_bound(rules: HostRules, name: str, target: Target) -> None:
+    """Refuse a secret for a host that the policy does not bind it to; raises WebProblem."""
+    if name not in rules.secrets:
+        raise WebProblem(
+            "policy",
+            f'the policy binds secret:{name} to no host; add "secrets": {{"{name}": ["{target.authority}"]}} to "{rules.kind}" '
+            "and add the bundle again",
+        )
+    if not rules.binds(name, target):
+        clear = "; over http only where the entry names the port" if target.scheme == "http" else ""
+        raise WebProblem(
+            "policy",
+            f"the policy does not bind secret:{name} to {target.scheme}://{target.authority}{clear}",
+        )

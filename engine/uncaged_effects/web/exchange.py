@@ -23,11 +23,12 @@ from uncaged_engine.services.network import (
     StaleConnection,
     WebProblem,
     proxy_for,
+    read_target,
     redirect_target,
 )
 
 from .client import Clients
-from .credentials import Credentials
+from .credentials import Credentials, UnfilledCredentials
 from .decoding import ACCEPTED, Decompressor
 from .request import REPEATABLE, TYPES, HttpRequest, header_bytes
 
@@ -112,11 +113,7 @@ class Exchange:
 
     def _with_query(self, request: HttpRequest) -> HttpRequest:
         self.rules.check(request.target)
-        pairs = [
-            (name, str(self.credentials.fill_data(value, request.target)))
-            for name, value in request.query
-        ]
-        return replace(request, target=request.target.with_query(pairs), query=())
+        return fill_query(request, self.credentials)
 
     def _hop(self, request: HttpRequest, deadline_s: float) -> HttpResponse:
         target = request.target
@@ -185,6 +182,34 @@ class Exchange:
                 f'behind a proxy, where addresses cannot be checked, the policy has to name its hosts; add "{target.authority}" to them',
             )
         return proxy
+
+
+def fill_query(request: HttpRequest, credentials: Credentials) -> HttpRequest:
+    """Return the request with its query, and the query's secrets, in its address."""
+    pairs = [
+        (name, str(credentials.fill_data(value, request.target))) for name, value in request.query
+    ]
+    return replace(request, target=request.target.with_query(pairs), query=())
+
+
+def check_past(request: HttpRequest, rules: HostRules, outcome: object) -> None:
+    """Check a request and the address that it was redirected to, and send nothing.
+
+    Args:
+        outcome: the answer; its key ``url`` is the address of the last hop.
+    Raises:
+        WebProblem: as `Exchange.send` before a hop.
+    """
+    credentials = UnfilledCredentials(rules)
+    rules.check(request.target)
+    prepare(fill_query(request, credentials), credentials)
+    reached = outcome.get("url") if isinstance(outcome, Mapping) else None
+    if isinstance(reached, str):
+        target = read_target(reached)
+        try:
+            rules.check(target)
+        except WebProblem as exc:
+            raise redirect_problem(request.target, f"to {target.url}", exc) from exc
 
 
 def prepare(request: HttpRequest, credentials: Credentials) -> httpcore2.Request:

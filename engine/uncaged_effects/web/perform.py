@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, TryLater, Void
+from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.network import HostRules, RequestCancelled, WebProblem
 
 from .client import Clients
 from .credentials import Credentials
-from .exchange import Exchange, ExchangeLimits, HttpResponse
+from .exchange import Exchange, ExchangeLimits, HttpResponse, check_past
 from .request import HttpRequest
+
+REFUSED_KINDS = frozenset({"policy", "refused-address"})
+"""Kinds of problems that a policy causes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,25 @@ class RequestSpec:
     request: HttpRequest
     rules: HostRules
     limits: ExchangeLimits
+
+
+def past_refusal(build: Callable[[], RequestSpec], past: PastEffect) -> str | None:
+    """Return why a past request is refused by its rules; None if it is not.
+
+    Args:
+        build: may raise WebProblem; then the request was not sent either.
+    """
+    try:
+        spec = build()
+    except WebProblem:
+        return None
+    request = spec.request
+    try:
+        check_past(request, spec.rules, past.outcome)
+    except WebProblem as exc:
+        if exc.kind in REFUSED_KINDS:
+            return f"{past.kind}: {request.method} {request.target.url}: {exc}"
+    return None
 
 
 def perform_request(

@@ -18,6 +18,7 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..settings.config import Config
 from .outcomes import Outcome
+from .past import PastEffect
 
 if TYPE_CHECKING:
     from .agents import EffectTools
@@ -268,6 +269,9 @@ class Handler(ABC):
     answers: Mapping[str, object] = MappingProxyType({})
     is_composite: bool = False
     """Whether the effect performs others as its sub-steps (`parts`)."""
+    enforced_within: frozenset[str] = frozenset()
+    """Limits of the policy that hold while an effect is performed: no journal tells whether a past
+    effect would have been refused by them."""
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return the recovery rule of an intent: `recovery`, unless it depends on the body or the
@@ -286,6 +290,13 @@ class Handler(ABC):
         ``EnvironmentLacks``, ``StorageError`` and ``OSError`` may be raised and become a void. Any
         other exception is a bug of the engine.
         """
+
+    def past_refusal(self, past: PastEffect) -> str | None:
+        """Return why the policy refuses a past effect, by the checks of `perform`; None if none of
+        them does. The caller has checked that the policy names the kind.
+        """
+        del past
+        return None
 
     def outcome_schema(self, body: object) -> Mapping[str, object]:
         """Return the JSON Schema of the effect's answer: `answers`, unless it depends on the
