@@ -46,6 +46,11 @@ class RoleHandler(Handler):
             return "ask"  # what the agent did with them is not undone
         return "repeat" if workspace_level(bundle) == "none" else "restore"
 
+    def is_harmless(self, body: object, context: EffectContext) -> bool:
+        """Return False: an agent costs money, and what it does is not known before."""
+        del body, context
+        return False
+
     def read_answer(self, wait: Mapping[str, object], value: object) -> object:
         fields = wait.get("fields")
         if not isinstance(fields, Mapping):

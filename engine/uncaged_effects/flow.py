@@ -68,6 +68,10 @@ class FlowHandler(Handler):
             return options
         if (refusal := find_refusal(options, context)) is not None:
             return refusal
+        if context.thread.run_child is not None:
+            return context.thread.run_child(
+                context, flow=options.name, prompt=options.prompt, params=options.params
+            )
         # the client library, which other effects do not need
         from uncaged_engine.services import children
 

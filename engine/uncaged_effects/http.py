@@ -64,6 +64,14 @@ class HttpHandler(Handler):
             return None
         return past_refusal(lambda: policy_of(request_of(options), options, past.limits), past)
 
+    def is_harmless(self, body: object, context: EffectContext) -> bool:
+        """Return whether the method is safe: a trial has another idempotency key, so that a server
+        would perform an unsafe request a second time.
+        """
+        del context
+        method = body.get("method", "GET") if isinstance(body, Mapping) else "GET"
+        return str(method).upper() in SAFE
+
     def perform(self, body: object, context: EffectContext) -> Outcome:
         options = read_body("http", HttpBody, body)
         if isinstance(options, Failure):

@@ -24,7 +24,7 @@ from uncaged_engine.services.sandbox import Refused
 
 from .scripting.checks import check_secrets, check_text
 from .scripting.refusals import undeclared_command
-from .scripting.run import ScriptRun
+from .scripting.run import ScriptRun, is_below_directory
 from .scripting.spec import ScriptBody, spec_of
 
 ANSWER = {
@@ -79,6 +79,19 @@ class ScriptHandler(Handler):
         started = set(infer_commands(spec.language, spec.body)) if gone else ()
         lost = next((name for name in gone if name in started), None)
         return None if lost is None else f"script: {undeclared_command(lost, limits)}"
+
+    def is_harmless(self, body: object, context: EffectContext) -> bool:
+        """Return whether the script has no network and writes only below the context's directory,
+        whatever its body says of a repetition.
+        """
+        del body
+        limits = ScriptLimits.of(context.bundle.descriptor.policy.limits.get("script", {}))
+        if limits.network:
+            return False
+        try:
+            return all(is_below_directory(text, context) for text in limits.write)
+        except Refused:
+            return True  # it is refused before it starts
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
         options = read_body("script", ScriptBody, body)

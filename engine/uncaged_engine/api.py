@@ -49,6 +49,7 @@ from .worker import client
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
     from .threads.estimate import Estimate
     from .threads.regression import ReplayCheck
+    from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification
 
 _ThreadPlace = tuple[BundleHash, ThreadId, Path]
@@ -147,6 +148,44 @@ class Engine:
     def bundle(self, text: str) -> Bundle:
         """Load the bundle of a flow name or a hash."""
         return self.store.load_bundle(self.registry.resolve(text)[1], KNOWN)
+
+    def trial(
+        self,
+        bundle: Bundle,
+        *,
+        prompt: str = "",
+        params: Mapping[str, object] | None = None,
+        directory: Path | None = None,
+        options: RunOptions | None = None,
+        decisions: Decisions | None = None,
+    ) -> TrialResult:
+        """Run a bundle once without a thread in the store, under its own policy, which a person
+        need not have granted: ask first.
+
+        Effects that are not harmless (`Handler.is_harmless`) are not performed unless *decisions*
+        allow it; they get the outcome that *decisions* know, or end the trial. Flows that it calls
+        are tried in the same way, under the policies that a person granted them.
+
+        Args:
+            directory: where scripts run, instead of that of *options*; it should hold nothing that
+                must not change. None: a fresh one, which is removed afterwards.
+        Raises:
+            UncagedError: it cannot be started. ReplayError and BundleError of the bundle are the
+                ending ``failed``.
+        """
+        from .threads.trial import Decisions, run_trial
+
+        return run_trial(
+            self.store,
+            self.config,
+            bundle,
+            prompt=prompt,
+            params=params or {},
+            directory=directory,
+            options=options or RunOptions(),
+            decisions=decisions or Decisions(),
+            chance=self._chance,
+        )
 
     def estimate(self, flow: str) -> Estimate:
         """Estimate a run of the flow from past threads of its present version."""

@@ -149,6 +149,8 @@ class FlowTools:
         )
         if depth_of(context.start) >= DEEPEST:
             raise UsageError(f"threads start one another {DEEPEST} levels deep at most")
+        if context.thread.run_child is not None:
+            raise RefusedError("an agent starts no flows in a trial")
         child = children.child_id(context)
         timer = Timer(max(0.0, left_s), cancel.request)
         timer.daemon = True

@@ -34,7 +34,7 @@ from uncaged_engine.services.sandbox import (
 
 from .checks import check_secrets
 from .network import Network, opened
-from .paths import check_inside, resolve_paths
+from .paths import check_inside, resolve, resolve_paths
 from .programs import find_binary, find_interpreter_of, find_shell, twins_of
 from .refusals import ReportedRefusal, reported_refusals
 from .spec import (
@@ -274,3 +274,23 @@ class ScriptRun:
             )
         )
         return {**answer, "refused": refused} if refused else answer
+
+
+def is_below_directory(text: str, context: EffectContext) -> bool:
+    """Tell whether a path that the policy lets the script write is below the context's directory,
+    or is that of a parameter without a value.
+
+    Raises:
+        Refused: it cannot be resolved.
+    """
+    start = cast("Mapping[str, Mapping[str, object]]", context.start["parameters"])
+    path = resolve(
+        text,
+        "write",
+        params=start.get("params", {}),
+        environment=context.config.for_agents(context.environment),
+        directory=context.directory,
+    )
+    if path is None:
+        return True
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(context.directory))

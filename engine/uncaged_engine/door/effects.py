@@ -30,6 +30,7 @@ __all__ = [
     "EffectRecorder",
     "Handler",
     "Rule",
+    "RunChild",
     "ThreadContext",
     "handled",
 ]
@@ -138,6 +139,8 @@ class ThreadContext:
     remember_paths(found): journal and flush the identity of each granted path at its first use;
     returns all that is journalled. left(): the rest of each limit of money, tokens and time that
     binds this thread. screenshots: a person asked for pictures of what it does in a browser.
+    run_child: of a trial, runs the thread that an effect starts as a part of the trial; None
+    otherwise.
     """
 
     store: Store
@@ -152,6 +155,15 @@ class ThreadContext:
     left: Callable[[], Mapping[str, float]]
     clock_ms: Callable[[], int]
     screenshots: bool = False
+    run_child: RunChild | None = None
+
+
+class RunChild(Protocol):
+    """Run of a flow inside a trial, for the effect that would start a thread of it."""
+
+    def __call__(
+        self, context: EffectContext, *, flow: str, prompt: str, params: Mapping[str, object]
+    ) -> Outcome: ...
 
 
 class EffectRecorder(Protocol):
@@ -279,6 +291,13 @@ class Handler(ABC):
         """
         del body, bundle
         return self.recovery
+
+    def is_harmless(self, body: object, context: EffectContext) -> bool:
+        """Tell whether a trial may perform the effect although it was performed before: it changes
+        nothing but files in the context's directory. A kind whose rule is not *ask* is harmless,
+        unless it says otherwise.
+        """
+        return self.rule(body, context.bundle) != "ask"
 
     @abstractmethod
     def perform(self, body: object, context: EffectContext) -> Outcome:

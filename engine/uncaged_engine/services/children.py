@@ -15,10 +15,10 @@ from uncaged_bundles.ids import ThreadId
 from ..api import Engine
 from ..door.children import depth_of, derived_id
 from ..door.effects import EffectContext
-from ..door.outcomes import Answer, Failure, Outcome, Void
-from ..door.preparing import RunOptions
+from ..door.outcomes import Outcome, Void
 from ..journal.usage import NOTHING, SPENDING_LIMITS, usage_of
 from ..state.reason import doubt_about
+from ..threads.children import options_of, outcome_of
 
 __all__ = ["Engine", "begin", "child_id", "result_of", "stop"]
 
@@ -41,7 +41,7 @@ def begin(
     max_rounds: int | None = None,
 ) -> None:
     """Start the child thread of an effect, with what is left of its parent's limits."""
-    options = replace(_options_of(context), max_rounds=max_rounds)
+    options = replace(options_of(context), max_rounds=max_rounds)
     parent = {
         "threadId": context.thread_id,
         "seq": context.seq,
@@ -54,21 +54,6 @@ def begin(
         options=options,
         thread=child,
         parent=parent,
-    )
-
-
-def _options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
-    """Return the rest of the parent's limits. ran_s: the child's running time so far, which its own
-    time limit includes.
-    """
-    left = context.left()
-    tokens, seconds = left.get("maxTokens"), left.get("maxSeconds")
-    return RunOptions(
-        max_cost=left.get("maxCost"),
-        max_tokens=None if tokens is None else int(tokens),
-        max_seconds=None if seconds is None else seconds + ran_s,
-        directory=context.directory,
-        environment=context.environment,
     )
 
 
@@ -114,7 +99,7 @@ def result_of(engine: Engine, child: ThreadId, context: EffectContext) -> Outcom
             again = False
             try:
                 engine.resume(
-                    child, options=_options_of(context, ran_s=engine.thread(child).ran_ms / 1000)
+                    child, options=options_of(context, ran_s=engine.thread(child).ran_ms / 1000)
                 )
             except RefusedError:
                 # its limit is not higher than before; in another state it was resumed meanwhile
@@ -172,21 +157,4 @@ def _is_stopped(engine: Engine, child: ThreadId, status: str) -> bool:
 
 
 def _outcome_of(engine: Engine, child: ThreadId, status: str) -> Outcome:
-    found = engine.thread(child)
-    usage = {"usage": found.spent.document()} if found.spent.document() else {}
-    identity = {"threadId": child, "hash": found.summary.hash}
-    if status != "completed" or found.end is None:
-        return Failure.of(
-            "flow",
-            f"{found.summary.name} {status}: {found.summary.message or 'no message'}",
-            **identity,
-            **usage,
-        )
-    result = found.end.get("result")
-    fields = result if isinstance(result, Mapping) else {"data": result}
-    summary = {
-        "success": fields.get("success", True),
-        "message": fields.get("message", ""),
-        "data": fields.get("data"),
-    }
-    return Answer(fields={"outcome": {**identity, **summary}, **usage})
+    return outcome_of(engine.thread(child), status)

@@ -124,6 +124,8 @@ class Driver:
         """
         if word not in ("completed", "failed") or self._start is None:
             return
+        if self._worker.run_child is not None:
+            return  # nothing follows from a trial, which removes all that it has
         try:
             preparations = list(preparations_of(self._bundle.descriptor.policy.limits))
             if not preparations:
@@ -403,6 +405,8 @@ class Driver:
             cancel=self._cancel,
             spending=spending,
             progress=self._report_progress,
+            handlers=worker.handlers,
+            run_child=worker.run_child,
             clock_ms=worker.clock_ms,
         )
 

@@ -25,7 +25,15 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..costs.prices import priced
 from ..costs.spending import Spending
-from ..door.effects import Cancel, EffectContext, Handler, Rule, ThreadContext, handled
+from ..door.effects import (
+    Cancel,
+    EffectContext,
+    Handler,
+    Rule,
+    RunChild,
+    ThreadContext,
+    handled,
+)
 from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
@@ -139,6 +147,8 @@ class Performer:
         spending: Spending,
         progress: Callable[[Mapping[str, object]], None],
         clock_ms: Callable[[], int],
+        handlers: Callable[[str], Handler] = handler_for,
+        run_child: RunChild | None = None,
     ) -> None:
         self._store = store
         self._bundle = bundle
@@ -150,6 +160,7 @@ class Performer:
         self._is_timed = spending.timed
         self._progress = progress
         self._clock_ms = clock_ms
+        self._find_handler = handlers
         self._handlers: dict[str, Handler] = {}
         self._note: str | None = None
         self._leftover: _Leftover | None = None
@@ -171,6 +182,7 @@ class Performer:
             remember_paths=self._remember_paths,
             left=spending.left,
             clock_ms=clock_ms,
+            run_child=run_child,
         )
 
     @property
@@ -403,5 +415,5 @@ class Performer:
     def _handler(self, kind: str) -> Handler:
         handler = self._handlers.get(kind)
         if handler is None:
-            handler = self._handlers[kind] = handler_for(kind)
+            handler = self._handlers[kind] = self._find_handler(kind)
         return handler

@@ -11,6 +11,8 @@ from uncaged_bundles.records import dataclass, field
 from uncaged_bundles.storage.store import Store
 
 from ..cells.shared import Cells
+from ..door.effects import Handler, RunChild
+from ..effect_kinds import handler_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +30,14 @@ class DriveRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerContext:
-    """Services that all threads of a worker share."""
+    """Services that all threads of a worker share.
+
+    handlers: the handler of an effect kind. run_child: of a trial, see `ThreadContext`.
+    """
 
     store: Store
     cells: Cells
     clock_ms: Callable[[], int]
     publish: Callable[[ThreadId, Mapping[str, object]], None]
+    handlers: Callable[[str], Handler] = handler_for
+    run_child: RunChild | None = None

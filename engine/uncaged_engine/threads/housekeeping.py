@@ -26,6 +26,7 @@ from ..state.observe import read_summary, summarise
 from . import removal, tails
 from .pins import pin_of
 from .removal import Descent
+from .scratch import sweep as sweep_trials
 
 if TYPE_CHECKING:
     from ..api import Engine
@@ -161,6 +162,7 @@ def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Prune
         ):
             remove_stale_temporaries(directory, time.time() - YOUNG_BLOB_S)
         freed += _sweep_blobs(engine) + _sweep_worktrees(engine)
+        sweep_trials(engine.store)
     return Pruned(
         threads=tuple(removing.gone),
         freed_bytes=freed,
