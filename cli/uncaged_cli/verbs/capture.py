@@ -65,7 +65,7 @@ def command(
     """
     from uncaged_browser.recording.recording import Recording
     from uncaged_capture.traces import traces_of
-    from uncaged_capture.web import captured_recipe, parameters_from, recording_of
+    from uncaged_capture.forms.web import captured_recipe, parameters_from, recording_of
 
     from ..recorded_flow import KeptRecording, RecordedFlow
 

@@ -17,7 +17,7 @@ from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.records import replace
 
-from .traces import StepTrace
+from ..traces import StepTrace
 
 __all__ = ["captured_recipe", "parameters_from", "recording_of"]
 

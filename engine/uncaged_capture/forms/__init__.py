@@ -1,0 +1,1 @@
+"""Flows that are made of traces, one module per kind of flow."""
