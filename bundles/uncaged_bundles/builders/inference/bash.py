@@ -61,32 +61,32 @@ def reads_all_arguments(text: str) -> bool:
     """
     if any(found["name"] in ("@", "*") for found, _ in _expansions(text, in_functions=False)):
         return True
-    return any(words[0] == "shift" for words in _commands(text, in_functions=False))
+    return any(words[0] == "shift" for words in simple_commands(text, in_functions=False))
 
 
 def commands(text: str) -> set[str]:
     """Return the programs that the script seems to start, without its functions and builtins."""
     functions = {
-        _text(name)
-        for node in _nodes(text)
+        node_text(name)
+        for node in nodes(text)
         if node.type == "function_definition" and (name := node.child_by_field_name("name"))
     }
     started = {
         name.rpartition("/")[2] if name.startswith("/") else name
-        for words in _commands(text)
-        for name in _started(words)
+        for words in simple_commands(text)
+        for name in programs_started(words)
         if _PROGRAM.fullmatch(name)
     }
     return started - BUILTINS - functions
 
 
-def _started(words: Sequence[str]) -> Iterator[str]:
+def programs_started(words: Sequence[str]) -> Iterator[str]:
     """Yield a command's own name and those of the commands that it starts."""
     yield words[0]
     if words[0] == "find":
         yield from (word for action, word in pairwise(words) if action in ("-exec", "-execdir"))
     elif words[0] in WRAPPERS and (inner := list(dropwhile(_OPTION.fullmatch, words[1:]))):
-        yield from _started(inner)
+        yield from programs_started(inner)
 
 
 def _places(text: str) -> Iterator[Guess]:
@@ -120,7 +120,7 @@ def _options(text: str) -> Iterator[Guess]:
     at once, else by their letter.
     """
     names = {letter: name.lower() for letter, name in reversed(_BRANCH.findall(text))}
-    for words in _commands(text):
+    for words in simple_commands(text):
         if words[0] == "getopts" and len(words) > 1:
             for letter, colon in re.findall(r"([A-Za-z0-9])(:?)", words[1]):
                 name = names.get(letter, letter)
@@ -132,10 +132,10 @@ def _expansions(text: str, *, in_functions: bool) -> Iterator[tuple[re.Match[str
     """Yield each ``$name`` or ``${name:-default}``, with the variable that it is assigned to if it
     is the whole value.
     """
-    for node in _nodes(text, in_functions=in_functions):
+    for node in nodes(text, in_functions=in_functions):
         if node.type in ("simple_expansion", "expansion"):
             # in quotes, the grammar counts the space before an expansion to it
-            found = _EXPANSION.fullmatch(_text(node).lstrip())
+            found = _EXPANSION.fullmatch(node_text(node).lstrip())
             if found is not None:
                 yield found, _assigned(node)
 
@@ -147,18 +147,18 @@ def _assigned(node: Node) -> str:
     if parent is None or parent.type != "variable_assignment":
         return ""
     name = parent.child_by_field_name("name")
-    return "" if name is None else _text(name)
+    return "" if name is None else node_text(name)
 
 
-def _commands(text: str, *, in_functions: bool = True) -> Iterator[tuple[str, ...]]:
+def simple_commands(text: str, *, in_functions: bool = True) -> Iterator[tuple[str, ...]]:
     """Yield the words of each simple command, without their quotes."""
-    for node in _nodes(text, in_functions=in_functions):
+    for node in nodes(text, in_functions=in_functions):
         name = node.child_by_field_name("name") if node.type == "command" else None
         if name is not None:
-            yield tuple(map(_plain, (name, *node.children_by_field_name("argument"))))
+            yield tuple(map(unquoted, (name, *node.children_by_field_name("argument"))))
 
 
-def _nodes(text: str, *, in_functions: bool = True) -> Iterator[Node]:
+def nodes(text: str, *, in_functions: bool = True) -> Iterator[Node]:
     """Yield the nodes of a script in order, then those of the expansions in its here documents."""
     pending = [text]
     while pending:
@@ -167,7 +167,7 @@ def _nodes(text: str, *, in_functions: bool = True) -> Iterator[Node]:
             node = stack.pop()
             yield node
             if node.type == "heredoc_redirect":
-                parts = {child.type: _text(child) for child in node.children}
+                parts = {child.type: node_text(child) for child in node.children}
                 if not parts.get("heredoc_start", "").startswith(("'", '"', "\\")):
                     # the grammar finds the first expansion of a body only: read it as quoted text
                     body = parts.get("heredoc_body", "").replace('"', " ")
@@ -176,13 +176,13 @@ def _nodes(text: str, *, in_functions: bool = True) -> Iterator[Node]:
                 stack.extend(reversed(node.children))
 
 
-def _text(node: Node) -> str:
+def node_text(node: Node) -> str:
     return (node.text or b"").decode(errors="replace")
 
 
-def _plain(node: Node) -> str:
+def unquoted(node: Node) -> str:
     """Return a word without its quotes."""
-    text = _text(node)
+    text = node_text(node)
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
