@@ -29,7 +29,7 @@ from uncaged_engine.services.processes import kill_leftovers, ledger_of
 from .turns.binding import binding_of
 from .turns.past_calls import refused_call
 from .turns.request import RoleBody, RoleCall, is_part, rights_of, role_call, workspace_level
-from .turns.turn import RoleTurn
+from .turns.turn import RoleTurn, new_trace
 from .workspace import Workspace, last_snapshot
 
 SHOWN_PATHS = 10
@@ -91,6 +91,7 @@ def perform_role(call: RoleCall, context: EffectContext) -> Outcome:
         scratch=scratch,
         context=context,
         latest=latest,
+        trace=new_trace(binding, context),
     )
     outcome = turn.outcome()
     if (

@@ -88,8 +88,10 @@ def _call(value: object, path: shapes.Path) -> Mapping[str, Any]:
     shapes.truth(call.get("failed"), (*path, "failed"))
     shapes.required(call, "arguments", path)
     shapes.number(call.get("durationMs", 0), (*path, "durationMs"))
+    shapes.text(call.get("kind", ""), (*path, "kind"))
     if "result" in call:
         result = shapes.mapping(call["result"], (*path, "result"))
         shapes.text(result.get("head"), (*path, "result", "head"))
         shapes.whole(result.get("characters"), (*path, "result", "characters"))
+        shapes.text(result.get("digest", ""), (*path, "result", "digest"))
     return call

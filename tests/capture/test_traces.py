@@ -10,6 +10,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_capture.traces import traces_of
 from uncaged_engine.door.traces import AgentTrace
 from uncaged_engine.services.blobs import BlobDirectory
+from uncaged_engine.services.secrets import redact
 
 CALL = {"number": 1, "tool": "look", "arguments": {}, "failed": False}
 
@@ -59,3 +60,15 @@ def test_the_traceback_of_a_failed_thread_is_no_trace(store: Store) -> None:
     """The end record of a bundle that raised has an error with lines of Python."""
     error = {"kind": "bundle", "message": "no", "trace": "line 1"}
     assert traces_of(store, [{"end": "failed", "error": error}]) == []
+
+
+def test_secrets_are_replaced_before_anything_is_cut() -> None:
+    """In names, arguments, results and notes; no part of one is left at the end of a head."""
+    secret = "hunter22-and-more"
+    written = AgentTrace(lambda value: redact(value, {secret: "SHOP"}))
+    written.add(f"curl {secret}", {"command": f"login {secret}"}, "x" * 390 + secret)
+    written.add("long", {"text": "y" * 3990 + secret})
+    written.note("recording", {"steps": [secret]})
+    text = json.dumps(written.document())
+    assert "hunter" not in text
+    assert text.count("secret:SHOP") == 3  # and once as `secret:S`, which is cut

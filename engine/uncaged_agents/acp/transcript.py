@@ -93,7 +93,7 @@ class Transcript:
         """Add the tool calls to the trace of the step."""
         for call in self._calls.values():
             arguments = call.arguments or {"kind": call.kind, "paths": list(call.paths)}
-            trace.add(call.title or call.kind, arguments, failed=call.failed)
+            trace.add(call.title or call.kind, arguments, failed=call.failed, kind=call.kind)
 
     def answer(self) -> str:
         """Return the agent's text from the last segment with a fenced block on; earlier remarks are

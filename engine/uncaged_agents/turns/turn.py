@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +16,7 @@ from uncaged_engine.door.agents import AgentFailed, AgentWaits
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 from uncaged_engine.door.traces import AgentTrace
+from uncaged_engine.services import secrets
 from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.services.processes import full_disk, named_in
 from uncaged_models.prompts.extract import checker
@@ -40,7 +41,7 @@ class RoleTurn:
     scratch: Path
     context: EffectContext
     latest: str | None
-    trace: AgentTrace = field(default_factory=AgentTrace)
+    trace: AgentTrace
 
     def outcome(self) -> Outcome:
         """Ask the agent and return the outcome."""
@@ -70,8 +71,7 @@ class RoleTurn:
         """Return the outcome with the hash of the blob that holds the tool calls."""
         if self.trace.is_empty:
             return outcome
-        document = self.binding.redacted(self.trace.document())
-        data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        data = json.dumps(self.trace.document(), ensure_ascii=False, separators=(",", ":")).encode()
         name = {"trace": BlobDirectory(self.context.store.blobs).put(data)}
         if isinstance(outcome, Failure):
             return Failure(error={**outcome.error, **name})
@@ -202,3 +202,11 @@ def outcome_of(reply: RoleReply, role: str, binding: AgentBinding) -> Answer | F
         **more,
     }
     return Failure(error=binding.redacted(error))
+
+
+def new_trace(binding: AgentBinding, context: EffectContext) -> AgentTrace:
+    """Return an empty trace, in which neither the agent's secrets nor those that the config names
+    are written: an agent's commands may print any of them.
+    """
+    known = {**secrets.known_secrets(context.config, context.environment), **binding.known}
+    return AgentTrace(lambda value: secrets.redact(value, known))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
 __all__ = ["AgentTrace"]
@@ -16,9 +16,14 @@ _MAX_NOTE_CHARACTERS = 1 << 20
 
 
 class AgentTrace:
-    """Tool calls that an agent made. Secrets are replaced by the one who writes the trace."""
+    """Tool calls that an agent made. Secrets are replaced before anything is cut.
 
-    def __init__(self) -> None:
+    Args:
+        redact: replaces secrets in JSON data.
+    """
+
+    def __init__(self, redact: Callable[[object], object] = lambda value: value) -> None:
+        self._redact = redact
         self._calls: list[dict[str, object]] = []
         self._notes: dict[str, object] = {}
         self._left_out = 0
@@ -36,24 +41,29 @@ class AgentTrace:
         *,
         failed: bool = False,
         duration_ms: int | None = None,
+        kind: str = "",
     ) -> None:
         """Add a call; those beyond the limit are only counted.
 
         Args:
-            result: None if the protocol does not say it.
+            result: None if the protocol does not say it. kind: of the call, where the protocol has
+                kinds.
         """
         if len(self._calls) >= _MAX_CALLS:
             self._left_out += 1
             return
         call: dict[str, object] = {
             "number": len(self._calls) + 1,
-            "tool": tool[:_HEAD_CHARACTERS],
-            "arguments": _bounded(arguments),
+            "tool": self._text(tool)[:_HEAD_CHARACTERS],
+            "arguments": _bounded(self._redact(arguments)),
             "failed": failed,
         }
+        if kind:
+            call["kind"] = kind
         if duration_ms is not None:
             call["durationMs"] = duration_ms
         if result is not None:
+            result = self._text(result)
             data = result.encode("utf-8", "backslashreplace")
             call["result"] = {
                 "head": result[:_HEAD_CHARACTERS],
@@ -65,7 +75,7 @@ class AgentTrace:
     def note(self, name: str, value: object) -> None:
         """Add what a set of tools knows beside its calls; it is left out if it is too large."""
         if len(json.dumps(value, ensure_ascii=False)) <= _MAX_NOTE_CHARACTERS:
-            self._notes[name] = value
+            self._notes[name] = self._redact(value)
 
     def document(self) -> dict[str, object]:
         """Return the trace as JSON data."""
@@ -75,6 +85,9 @@ class AgentTrace:
             **({"leftOut": self._left_out} if self._left_out else {}),
             **self._notes,
         }
+
+    def _text(self, text: str) -> str:
+        return str(self._redact(text))
 
 
 def _bounded(arguments: object) -> object:

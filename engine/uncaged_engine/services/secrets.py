@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from ..settings.keys import source_of
-from ..settings.secrets import MIN_CHARACTERS, PREFIX, redact, resolve, secret_value
+from ..settings.secrets import (
+    MIN_CHARACTERS,
+    PREFIX,
+    known_secrets,
+    redact,
+    resolve,
+    secret_value,
+)
 
-__all__ = ["MIN_CHARACTERS", "PREFIX", "redact", "resolve", "secret_value", "source_of"]
+__all__ = [
+    "MIN_CHARACTERS",
+    "PREFIX",
+    "known_secrets",
+    "redact",
+    "resolve",
+    "secret_value",
+    "source_of",
+]

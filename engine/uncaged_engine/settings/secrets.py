@@ -76,6 +76,20 @@ def secret_value(name: str, config: Config, environment: Mapping[str, str]) -> s
     return value
 
 
+def known_secrets(config: Config, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets that the config names, value to name, as far as the environment or a file
+    has them. The system's keyring is not asked.
+    """
+    found = {}
+    for name, source in config.secrets.items():
+        if source.keyring is None:
+            try:
+                found[secret_value(name, config, environment)] = name
+            except EnvironmentLacks:
+                continue
+    return found
+
+
 def redact(value: object, secrets: Mapping[str, str]) -> object:
     """Replace every occurrence of a secret's value in the texts (keys included) of *value* by
     ``secret:NAME``.

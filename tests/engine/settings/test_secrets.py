@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.settings.config import Config, SecretSource
-from uncaged_engine.settings.secrets import redact, resolve
+from uncaged_engine.settings.secrets import known_secrets, redact, resolve
 
 
 def config(tmp_path: Path) -> Config:
@@ -60,3 +60,18 @@ def test_values_become_names_again() -> None:
     known = {"hunter22": "A", "hunter22-long": "B", "abc": "C"}
     value = {"x hunter22": ["hunter22-long!", {"deep": "abc hunter22"}], "n": 1}
     assert redact(value, known) == {"x secret:A": ["secret:B!", {"deep": "abc secret:A"}], "n": 1}
+
+
+def test_known_secrets_are_those_that_can_be_read(tmp_path: Path) -> None:
+    """Unset variables and missing files are left out, and the keyring is not asked."""
+    file = tmp_path / "token"
+    file.write_text("from-a-file\n")
+    sources = {
+        "A": SecretSource(env="TOKEN_A"),
+        "B": SecretSource(env="TOKEN_B"),
+        "C": SecretSource(file=file),
+        "D": SecretSource(file=tmp_path / "gone"),
+        "E": SecretSource(keyring=("service", "name")),
+    }
+    found = known_secrets(Config(secrets=sources), {"TOKEN_A": "from-a-variable"})
+    assert found == {"from-a-variable": "A", "from-a-file": "C"}
