@@ -64,8 +64,8 @@ def command(
       uncaged-workflow capture latest --as web --name chair-price
     """
     from uncaged_browser.recording.recording import Recording
-    from uncaged_capture.traces import traces_of
     from uncaged_capture.forms.web import captured_recipe, parameters_from, recording_of
+    from uncaged_capture.traces import traces_of
 
     from ..recorded_flow import KeptRecording, RecordedFlow
 

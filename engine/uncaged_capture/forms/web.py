@@ -18,11 +18,10 @@ from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.records import replace
 
 from ..traces import StepTrace
+from ..values import kind_of
 
 __all__ = ["captured_recipe", "parameters_from", "recording_of"]
 
-WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,14})")
-DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,14})\.\d*[1-9]")
 DESCRIPTION_CHARACTERS = 200
 
 
@@ -115,8 +114,10 @@ def captured_recipe(
 def _typed(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return a parameter with its type by the form of its value."""
     value = fields["default"]
-    if WHOLE.fullmatch(value):
-        return {**fields, "type": "integer", "default": int(value)}
-    if DECIMAL.fullmatch(value):
-        return {**fields, "type": "number", "default": float(value)}
-    return dict(fields)
+    match kind_of(value):
+        case "integer":
+            return {**fields, "type": "integer", "default": int(value)}
+        case "number":
+            return {**fields, "type": "number", "default": float(value)}
+        case _:
+            return dict(fields)
