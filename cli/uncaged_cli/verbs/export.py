@@ -4,6 +4,7 @@ to a file.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -50,6 +51,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Another way to name FILE.",
 )
+@click.option(
+    "--as-test",
+    is_flag=True,
+    help="Write a pytest file (test_NAME.py, with a directory beside it) that replays the thread offline.",
+)
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def command(
@@ -58,6 +64,7 @@ def command(
     file: Path | None,
     form: ExportFormat | None,
     output: Path | None,
+    as_test: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -71,6 +78,7 @@ def command(
     Examples:
       uncaged-workflow export latest                  the newest thread
       uncaged-workflow export latest run.tar.zst
+      uncaged-workflow export latest tests/test_deploy.py --as-test
       uncaged-workflow export list-files flow.json    a flow, as its recipe
       uncaged-workflow export order --format playwright -o order.py
     """
@@ -81,10 +89,19 @@ def command(
     file = file or output
     engine = open_engine()
     flow = engine.registry.flow(what)
+    if as_test and form is not None:
+        raise UsageError("--as-test and --format exclude each other")
     if form is not None:
         if flow is None:
             raise NotFoundError(f"there is no flow {what!r}; --format is for flows")
         export_recording(engine, flow, form, file, force=force, as_json=as_json)
+        return
+    if as_test:
+        if flow is not None:
+            raise UsageError(
+                f"--as-test needs a thread; `threads {flow.name}` lists those of {flow.name}"
+            )
+        export_test(engine, what, file, force=force, as_json=as_json)
         return
     if flow is not None:
         export_flow(engine, flow, file, force=force, as_json=as_json)
@@ -116,6 +133,28 @@ def find_thread(engine: Engine, what: str) -> ThreadId:
             f"{what!r} is neither a flow nor a thread: {exc}; 'uncaged-workflow threads' lists threads"
         ) from exc
     raise NotFoundError(f"{what!r} is a bundle without a name; export its flow instead")
+
+
+def export_test(
+    engine: Engine, what: str, file: Path | None, *, force: bool, as_json: bool
+) -> None:
+    """Write a thread as a pytest file, with its bundle and journal beside it."""
+    from uncaged_capture.as_test import default_name, write_test
+
+    thread_id = find_thread(engine, what)
+    target = file or Path(default_name(engine, thread_id))
+    written = write_test(engine, thread_id, target, os.environ, force=force)
+    if as_json:
+        document = {
+            "threadId": thread_id,
+            "file": str(written.file),
+            "directory": str(written.directory),
+            "bytes": written.size_bytes,
+        }
+        json_output.document(document)
+        return
+    result(f"{written.file} and {written.directory}/: {spell_bytes(written.size_bytes)}")
+    next_step(f"pytest {shlex.quote(str(written.file))}")
 
 
 def export_flow(

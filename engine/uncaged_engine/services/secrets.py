@@ -9,6 +9,7 @@ from ..settings.secrets import (
     known_secrets,
     redact,
     resolve,
+    secret_names,
     secret_value,
 )
 
@@ -18,6 +19,7 @@ __all__ = [
     "known_secrets",
     "redact",
     "resolve",
+    "secret_names",
     "secret_value",
     "source_of",
 ]

@@ -11,6 +11,7 @@ from uncaged_bundles.errors import EnvironmentLacks
 from . import keys
 from .config import Config
 from .system_keyring import read_secret
+from .variables import KEY_VARIABLES
 
 PREFIX = "secret:"
 MIN_CHARACTERS = 6
@@ -88,6 +89,12 @@ def known_secrets(config: Config, environment: Mapping[str, str]) -> dict[str, s
             except EnvironmentLacks:
                 continue
     return found
+
+
+def secret_names(config: Config) -> list[str]:
+    """Return the names of all secrets that may have a value."""
+    own = [] if config.keys is None else keys.names(config.keys)
+    return sorted({*config.secrets, *own, *KEY_VARIABLES})
 
 
 def redact(value: object, secrets: Mapping[str, str]) -> object:

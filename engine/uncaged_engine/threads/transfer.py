@@ -13,6 +13,7 @@ import shlex
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -49,10 +50,23 @@ _BLOB = re.compile(r"blobs/[0-9a-f]{32}")
 _NAMED_BLOB = re.compile(rb'"blob":\{"field":"[^"]*","hash":"([0-9a-f]{32})"')
 
 
-def export_thread(engine: Engine, text: str, target: Path) -> None:
-    """Write a thread to *target*, atomically. Only the journal's whole lines are exported."""
-    import zstandard
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadFiles:
+    """Files of a thread. journal: its whole lines. blobs: those that it names, by hash."""
 
+    thread_id: ThreadId
+    bundle: Bundle
+    journal: bytes
+    history: History
+    blobs: Mapping[str, bytes]
+
+
+def read_files(engine: Engine, text: str) -> ThreadFiles:
+    """Read the files of a thread that are needed to replay it.
+
+    Raises:
+        DamagedError: the journal is damaged before its end.
+    """
     bundle, thread, path = engine.store.locate_thread(text)
     data = durable.read(path).data
     history = recover_strictly(data, bundle, thread)
@@ -63,12 +77,26 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
     data = data[: history.good_bytes]
     blobs = BlobDirectory(engine.store.blobs)
     names = sorted({match.decode() for match in _NAMED_BLOB.findall(data)})
+    return ThreadFiles(
+        thread_id=thread,
+        bundle=engine.store.load_bundle(bundle, KNOWN),
+        journal=data,
+        history=history,
+        blobs={name: blobs.get(name) for name in names},
+    )
+
+
+def export_thread(engine: Engine, text: str, target: Path) -> None:
+    """Write a thread to *target*, atomically. Only the journal's whole lines are exported."""
+    import zstandard
+
+    files = read_files(engine, text)
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        _put(tar, BUNDLE, engine.store.load_bundle(bundle, KNOWN).source)
-        _put(tar, JOURNAL, data)
-        for name in names:
-            _put(tar, f"{BLOBS}{name}", blobs.get(name))
+        _put(tar, BUNDLE, files.bundle.source)
+        _put(tar, JOURNAL, files.journal)
+        for name, data in files.blobs.items():
+            _put(tar, f"{BLOBS}{name}", data)
     write_atomically(
         target, zstandard.ZstdCompressor(level=10, write_checksum=True).compress(buffer.getvalue())
     )

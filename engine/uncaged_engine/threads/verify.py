@@ -9,13 +9,14 @@ from pathlib import Path
 from uncaged_bundles.errors import BundleError, ReplayError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay, replay_timeout_s
 from ..cells.reply import BundleReply, mismatch, shown
 from ..effect_kinds import KNOWN
 from ..journal import durable
-from ..journal.blobs import BlobDirectory, effect_mark
+from ..journal.blobs import BlobDirectory, Blobs, effect_mark
 from ..journal.codec import decode, encode
 from ..journal.recover import History, recover_strictly
 from ..sandbox.mechanism import choose
@@ -75,13 +76,32 @@ def _prove(
     prefer: str,
     deadline_s: float,
 ) -> Verification:
-    count = len(history.steps)
     if history.damage is not None:
         where = "a torn tail" if history.damage.tail else "damage"
         message = f"{where} at line {history.damage.line}: {history.damage.reason}"
-        return Verification(ok=False, steps=count, mechanism="none", message=message)
+        return Verification(ok=False, steps=len(history.steps), mechanism="none", message=message)
     bundle = store.load_bundle(bundle_hash, KNOWN)
-    if difference := find_difference(history, data, BlobDirectory(store.blobs)):
+    return replay_files(
+        bundle, data, history, BlobDirectory(store.blobs), prefer=prefer, deadline_s=deadline_s
+    )
+
+
+def replay_files(
+    bundle: Bundle,
+    data: bytes,
+    history: History,
+    blobs: Blobs,
+    *,
+    prefer: str,
+    deadline_s: float,
+) -> Verification:
+    """Replay *bundle* over a journal without damage in a process of its own.
+
+    Args:
+        data: the journal's bytes. blobs: those that it names.
+    """
+    count = len(history.steps)
+    if difference := find_difference(history, data, blobs):
         return Verification(ok=False, steps=count, mechanism="none", message=difference)
     if bundle.trusted:
         return Verification(
@@ -90,14 +110,14 @@ def _prove(
             mechanism="none",
             message="the chain holds; a trusted bundle is not replayed, so its effects are not proved",
         )
-    start = BlobDirectory(store.blobs).expand_record(history.start)
+    start = blobs.expand_record(history.start)
     own_s = (start["parameters"]["options"] | history.limits).get("bundleSeconds", 0)
     limit_s = replay_timeout_s(data, count, max(deadline_s, own_s))
     cell = Cell.start(
         bundle, choose(prefer), limits=CellLimits(cpu_s=max(CellLimits().cpu_s, ceil(2 * limit_s)))
     )
     try:
-        replay = Replay(history, start, BlobDirectory(store.blobs), trusted=False)
+        replay = Replay(history, start, blobs, trusted=False)
         now = replay.run(cell, 1, deadline_s=limit_s)
         if now is None:
             now = replay.run_stepwise(cell, 2, data, deadline_s=limit_s)
