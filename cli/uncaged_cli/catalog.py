@@ -55,6 +55,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "browser": "Start and stop browser sessions, and use their tabs.",
         "record": "Record a task in a browser as a flow, or import a recording.",
         "capture": "Make a flow of what the agent of a thread did.",
+        "fix": "Propose a new version of a flow that failed, with a proof.",
     },
     "Threads": {
         "run": "Start a thread of a flow and follow it.",
@@ -96,6 +97,7 @@ NEEDS: Mapping[str, str] = {
     "pack": "uncaged_dispatcher",
     "agents": "uncaged_agents",
     "capture": "uncaged_capture",
+    "fix": "uncaged_capture",
     "tools": "uncaged_tools",
     "mcp": "uncaged_tools",
     "grammar": "uncaged_dispatcher",

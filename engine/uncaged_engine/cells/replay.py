@@ -132,18 +132,26 @@ class Replay:
         )
 
     def run_stepwise(
-        self, cell: Cell, slot: int, recorded: bytes, *, deadline_s: float
+        self,
+        cell: Cell,
+        slot: int,
+        recorded: bytes,
+        *,
+        deadline_s: float,
+        count: int | None = None,
     ) -> BundleReply:
         """Replay with one request per step, comparing each effect.
 
         Args:
-            recorded: the journal's bytes, for the effects.
+            recorded: the journal's bytes, for the effects. count: how many steps; None for all.
         Raises:
             ReplayDifference: at the first difference, with both sides.
         """
-        marks = effect_marks(recorded, len(self._history.steps))[self.handed_over :]
+        last = len(self._history.steps) if count is None else count
+        marks = effect_marks(recorded, last)[self.handed_over : last]
+        outcomes = self._outcomes[: last - self.handed_over]
         reply = cell.ask("S", slot, 0, self._start, deadline_s=deadline_s)
-        for seq, (mark, line) in enumerate(zip(marks, self._outcomes, strict=True), start=1):
+        for seq, (mark, line) in enumerate(zip(marks, outcomes, strict=True), start=1):
             number = seq + self.handed_over
             if reply.word != "effect" or effect_mark(reply.body) != _normalised(mark, reply.body):
                 raise ReplayDifference(

@@ -71,11 +71,21 @@ def _role(line: bytes) -> str | None:
 
 
 def fork_start(
-    source: Mapping[str, Any], history: History, kept: int, *, thread: ThreadId, target: BundleHash
+    source: Mapping[str, Any],
+    history: History,
+    kept: int,
+    *,
+    thread: ThreadId,
+    target: BundleHash,
+    replayed: bool,
 ) -> dict[str, object]:
-    """Return the start record of the fork: the source's fields, with its origin in ``forkFrom``."""
-    same = target == source["hash"]
-    handed_over = min(history.handed_over, kept) if same else kept
+    """Return the start record of the fork: the source's fields, with its origin in ``forkFrom``.
+
+    Args:
+        replayed: the target replays the kept steps, as the source's own version does; another
+            version gets them as its input.
+    """
+    handed_over = min(history.handed_over, kept) if replayed else kept
     line = history.steps[kept - 1] if kept else b""
     start = {
         key: value

@@ -15,16 +15,19 @@ from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
+from ..cells.replay import Replay
 from ..door.preparing import NewThread, RunOptions
 from ..journal import chain, durable
 from ..journal.blobs import BlobDirectory
 from ..journal.file import create
 from ..journal.origin import USED, ThreadOrigin
 from ..journal.recover import History, recover
+from ..sandbox.mechanism import choose
 from ..settings.config import Config
 from ..state.observe import ThreadView, step_records, view, view_of
 from .cutting import Cut, Replacement, copied_lines, fork_start, kept_steps, replacement_of
 from .preparing import prepare_fork, secure_fork
+from .regression import PastThread, first_difference
 from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
 
 
@@ -56,15 +59,23 @@ def make_fork(
     elsewhere = ThreadOrigin.of(path)
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
-    if kept and (target != source_hash or bundle.trusted) and not bundle.descriptor.continues:
-        raise RefusedError(
-            f"bundle {target} cannot start from another version's steps: its descriptor does not say `continues`; use --at 0"
+    replayed = target == source_hash
+    if kept and (not replayed or bundle.trusted) and not bundle.descriptor.continues:
+        past = PastThread(
+            thread_id=source,
+            data=durably.data[: history.good_bytes],
+            history=history,
+            replay=Replay(history, found.start, BlobDirectory(store.blobs), trusted=False),
         )
+        _expect_same_steps(bundle, past, kept, config)
+        replayed = True
     replaced = None if instead is None else _replaced(instead, found, history, kept, bundle)
     now_ms = chance.clock_ms()
     thread = thread or new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
     record = found.start if elsewhere is None else _unbound(found.start)
-    start: dict[str, Any] = fork_start(record, history, kept, thread=thread, target=target)
+    start: dict[str, Any] = fork_start(
+        record, history, kept, thread=thread, target=target, replayed=replayed
+    )
     new = NewThread(
         thread_id=thread,
         flow=str(start["name"]),
@@ -86,6 +97,24 @@ def make_fork(
     copied = copied_lines(durably.data[: history.good_bytes], kept, begun, replaced)
     _write(store, (target, thread), line, copied, elsewhere=elsewhere, kept=kept)
     return target, thread
+
+
+def _expect_same_steps(bundle: Bundle, past: PastThread, kept: int, config: Config) -> None:
+    """Replay the kept steps with a version that does not take another's as its input.
+
+    Raises:
+        RefusedError: it yields other effects, or is not replayed because it is trusted.
+    """
+    cannot = f"bundle {bundle.hash} cannot start from another version's steps"
+    if bundle.trusted or past.history.handed_over:
+        raise RefusedError(f"{cannot}: its descriptor does not say `continues`; use --at 0")
+    difference = first_difference(
+        bundle, past, kept, choose(config.sandbox), deadline_s=config.limits.bundle_s
+    )
+    if difference is not None:
+        raise RefusedError(
+            f"{cannot}: its descriptor does not say `continues`, and it does not repeat them ({difference}); use --at 0"
+        )
 
 
 def _replaced(

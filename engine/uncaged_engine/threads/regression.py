@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, ReplayError, UncagedError
+from uncaged_bundles.errors import BundleError, DamagedError, ReplayError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -78,6 +78,26 @@ def check(
         if cell is not None:
             cell.close()
     return checked
+
+
+def first_difference(
+    bundle: Bundle, past: PastThread, count: int, mechanism: Mechanism | None, *, deadline_s: float
+) -> str | None:
+    """Replay the first *count* steps of a thread with *bundle*; return how it differs from them, or
+    None if it yields the same effects.
+    """
+    if past.replay is None:
+        return past.problem
+    cell = Cell.start(bundle, mechanism, limits=CellLimits())
+    try:
+        past.replay.run_stepwise(cell, 1, past.data, deadline_s=deadline_s, count=count)
+    except (ReplayError, BundleError) as exc:
+        return str(exc)
+    except CellDied as died:
+        return f"the bundle gave no answer: {died.reason}: {died.detail}"
+    finally:
+        cell.close()
+    return None
 
 
 class ReadAhead:

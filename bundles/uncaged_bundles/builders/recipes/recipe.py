@@ -40,6 +40,7 @@ _SCRIPT_KEYS = frozenset(
         "script",
         "grammarPatterns",
         "sandbox",
+        "policy",
         "source",
         "examples",
     }
@@ -148,9 +149,7 @@ def _script(fields: Mapping[str, object], top: Path) -> ScriptFlow:
     body = script_text(shapes.required(script, "body", script_path), (*script_path, "body"))
     parameters = write_schema(fields.get("parameters", []), (*top, "parameters"))
     patterns, aliases, examples = _patterns(fields, parameters, top)
-    policy, notes = read_sandbox(
-        fields.get("sandbox"), language, body, parameters, (*top, "sandbox")
-    )
+    policy, notes = _script_limits(fields, language, body, parameters, top)
     arguments = script.get("arguments")
     return ScriptFlow(
         **_identity(fields, "actionName", top),
@@ -170,6 +169,23 @@ def _script(fields: Mapping[str, object], top: Path) -> ScriptFlow:
         repeat=shapes.truth(script.get("repeat", False), (*script_path, "repeat")),
         policy=policy,
     )
+
+
+def _script_limits(
+    fields: Mapping[str, object],
+    language: str,
+    body: str,
+    parameters: Mapping[str, object],
+    top: Path,
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Return the limits of the script effect: those of `policy`, as they are, or of `sandbox`."""
+    if "policy" not in fields:
+        return read_sandbox(fields.get("sandbox"), language, body, parameters, (*top, "sandbox"))
+    if "sandbox" in fields:
+        raise ShapeError((*top, "policy"), "says the same as 'sandbox'; leave one of them out")
+    policy = shapes.mapping(fields["policy"], (*top, "policy"))
+    shapes.known_keys(policy, ("script",), (*top, "policy"))
+    return dict(shapes.mapping(policy.get("script", {}), (*top, "policy", "script"))), ()
 
 
 def _task(fields: Mapping[str, object], top: Path) -> TaskFlow | ForeignFlow:

@@ -1,0 +1,1 @@
+"""Fixing of failed flows: a new version, proved and proposed."""

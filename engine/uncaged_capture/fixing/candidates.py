@@ -1,0 +1,62 @@
+"""Candidates for a fix: changed recipes that the kinds of failures find in a case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from .case import FixCase, Recipe
+
+__all__ = ["KINDS", "Candidate", "Finding", "Machine", "find_candidates"]
+
+KINDS = ("renamed_field",)
+"""Modules of `kinds`; each has a function `candidates`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What a kind may look at besides the records: programs on PATH, and paths that the flow names.
+
+    directory: where relative paths start.
+    """
+
+    environment: Mapping[str, str]
+    directory: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A changed recipe. why: one sentence: what was found, and what changes."""
+
+    kind: str
+    recipe: Recipe
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """candidates: distinct recipes. looked: what each kind found that gives no candidate."""
+
+    candidates: tuple[Candidate, ...]
+    looked: tuple[str, ...]
+
+
+Kind = Callable[[FixCase, Machine], Iterator[Candidate | str]]
+"""Yields candidates, and sentences on what it looked at in vain."""
+
+
+def find_candidates(case: FixCase, machine: Machine) -> Finding:
+    """Return what all kinds find."""
+    candidates: dict[str, Candidate] = {}
+    looked: list[str] = []
+    for name in KINDS:
+        kind: Kind = import_module(f"{__package__}.kinds.{name}").candidates
+        for one in kind(case, machine):
+            if isinstance(one, str):
+                looked.append(one)
+            elif one.recipe != case.recipe:
+                candidates.setdefault(json.dumps(one.recipe, sort_keys=True), one)
+    return Finding(candidates=tuple(candidates.values()), looked=tuple(looked))

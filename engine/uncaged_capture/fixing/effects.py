@@ -1,0 +1,151 @@
+"""The effects `prove` and `propose` of the flow `fix-flow`.
+
+``{"prove": {"thread": id}}`` checks the ``flow.json`` in the thread's worktree, a changed version
+of the flow that failed in thread *id*. ``{"propose": {"thread": id}}`` proposes the version whose
+proof held last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import BundleError, UncagedError
+from uncaged_bundles.limits import Limits
+from uncaged_bundles.records import dataclass
+from uncaged_engine.api import Engine
+from uncaged_engine.door.bodies import read_body
+from uncaged_engine.door.effects import EffectContext, Handler, Rule
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome
+from uncaged_engine.services.proposals import Proposals
+
+from .failed import FLOW_FILE, FailedThread, failed_thread, files_of
+from .proof import changed_bundle, prove
+from .repeated import repeated_failure
+from .scratch import changed_files, read_file
+
+__all__ = ["BY", "ProposeHandler", "ProveHandler"]
+
+BY = "fixing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProveBody:
+    """Body of a ``prove`` effect. thread: the failed one."""
+
+    thread: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeBody:
+    """Body of a ``propose`` effect. thread: the failed one."""
+
+    thread: str
+
+
+class ProveLimits(Limits):
+    meaning = (
+        "replay your past threads with a changed version of a failed flow, and try that version out"
+    )
+
+
+class ProposeLimits(Limits):
+    meaning = "propose a changed version of a failed flow, which you accept or reject"
+
+
+class ProveHandler(Handler):
+    kind = "prove"
+    limits = ProveLimits
+    recovery: Rule = "repeat"
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        asked = read_body("prove", ProveBody, body)
+        if isinstance(asked, Failure):
+            return asked
+        engine = Engine(context.store)
+        try:
+            failed = failed_thread(engine, asked.thread)
+            text = _flow_file(context)
+        except (UncagedError, OSError, ValueError) as exc:
+            return Failure.of("prove", f"prove: {exc}")
+        found = prove(
+            engine,
+            failed,
+            text,
+            ignored=[
+                one for one in changed_files(_tree(context), files_of(failed)) if one != FLOW_FILE
+            ],
+            directory=context.directory,
+            environment=context.environment,
+        )
+        return Answer(fields={"outcome": found.document()})
+
+
+class ProposeHandler(Handler):
+    kind = "propose"
+    limits = ProposeLimits
+    recovery: Rule = "repeat"
+
+    def perform(self, body: object, context: EffectContext) -> Outcome:
+        asked = read_body("propose", ProposeBody, body)
+        if isinstance(asked, Failure):
+            return asked
+        engine = Engine(context.store)
+        try:
+            failed = failed_thread(engine, asked.thread)
+            after = changed_bundle(_flow_file(context), failed)
+        except (UncagedError, OSError, ValueError) as exc:
+            return Failure.of("propose", f"propose: {exc}")
+        proof = _last_proof(context)
+        if proof is None or proof["held"] is not True or proof["to"] != after.hash:
+            return Failure.of("propose", "propose: no proof of this version held")
+        proposals = Proposals(context.store)
+        if (reason := repeated_failure(proposals, failed, context.clock_ms())) is not None:
+            return Failure.of("propose", f"propose: {reason}")
+        proposal = proposals.propose(
+            failed.flow,
+            before=failed.bundle.hash,
+            after=after,
+            by=BY,
+            evidence=proof["evidence"],
+            threads=[failed.id],
+            now_ms=context.clock_ms(),
+        )
+        return Answer(fields={"outcome": _document(failed, proposal.id, proposal.state)})
+
+
+def _document(failed: FailedThread, proposal: str, state: str) -> Mapping[str, object]:
+    return {
+        "proposalId": proposal,
+        "flow": failed.flow,
+        "state": state,
+        "threadId": failed.id,
+        "keep": failed.case.keep,
+    }
+
+
+def _tree(context: EffectContext) -> Path:
+    """Return the thread's worktree, where its roles work."""
+    return context.store.work / context.thread_id
+
+
+def _flow_file(context: EffectContext) -> str:
+    """Return the text of the changed recipe.
+
+    Raises:
+        BundleError: it cannot be read.
+    """
+    try:
+        return read_file(_tree(context) / FLOW_FILE)
+    except (OSError, ValueError) as exc:
+        raise BundleError(f"{FLOW_FILE} cannot be read: {exc}") from exc
+
+
+def _last_proof(context: EffectContext) -> Mapping[str, Any] | None:
+    """Return the outcome of the thread's last ``prove``, as its journal has it."""
+    for step in reversed(context.steps()):
+        outcome = step.get("outcome")
+        if isinstance(outcome, Mapping) and {"held", "to", "evidence"} <= set(outcome):
+            return outcome
+    return None

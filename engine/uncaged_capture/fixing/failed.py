@@ -1,0 +1,156 @@
+"""Failed threads of a store that can be fixed: those whose flow was built from a recipe or a
+script, and is the present version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from uncaged_bundles.builders.recipes.recipe_flow import flow_of
+from uncaged_bundles.builders.recipes.recipe_text import recipe_source, write_recipe
+from uncaged_bundles.errors import BundleError, RefusedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.names import FlowName
+from uncaged_bundles.validation.validate import Bundle
+from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.services.registry import KNOWN
+
+from .case import FixCase, Recipe, read_case
+
+__all__ = ["FLOW_FILE", "FailedThread", "failed_thread", "files_of", "recipe_of"]
+
+FLOW_FILE = "flow.json"
+MAX_TEXT = 20_000
+"""Characters of a text in a journal that a file keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedThread:
+    """A failed thread of the present version of a flow. records: with the start record first;
+    before: those of the flow's last thread with success, none without one.
+    """
+
+    id: ThreadId
+    flow: FlowName
+    bundle: Bundle
+    case: FixCase
+    records: Sequence[Mapping[str, Any]]
+    before: Sequence[Mapping[str, Any]]
+
+
+def failed_thread(engine: Engine, text: str) -> FailedThread:
+    """Read a failed thread; *text* is an id, a unique prefix of one, or ``latest``.
+
+    Raises:
+        RefusedError: it did not fail, its flow has another version by now, or its source is not
+            kept; the message has the next step.
+    """
+    view = engine.thread(text)
+    summary = view.summary
+    if not _has_failed(view):
+        state = "has success" if summary.status == "completed" else f"is {summary.status}"
+        raise RefusedError(f"thread {summary.thread_id} {state}; only a failed thread is fixed")
+    if summary.imported:
+        raise RefusedError(
+            f"thread {summary.thread_id} is imported: its journal is not this machine's; run the flow here first"
+        )
+    named = engine.registry.flow(summary.name)
+    if named is None:
+        raise RefusedError(
+            f"thread {summary.thread_id} ran {summary.name!r}, which is no flow any more"
+        )
+    if named.hash != summary.hash:
+        raise RefusedError(
+            f"{named.name} is {named.hash} by now, thread {summary.thread_id} ran {summary.hash};"
+            f" see whether that one works: uncaged-workflow run {named.name}"
+        )
+    bundle = engine.store.load_bundle(named.hash, KNOWN)
+    records = [dict(view.start), *view.records]
+    before = _last_success(engine, named.name, summary.thread_id)
+    return FailedThread(
+        id=summary.thread_id,
+        flow=named.name,
+        bundle=bundle,
+        case=read_case(recipe_of(bundle), records, before),
+        records=records,
+        before=before,
+    )
+
+
+def recipe_of(bundle: Bundle) -> Recipe:
+    """Return the recipe from which a bundle is built again.
+
+    Raises:
+        RefusedError: there is none.
+    """
+    name = bundle.descriptor.name
+    flow = flow_of(bundle)
+    if flow is None:
+        raise RefusedError(
+            f"{name!r} was not built from a recipe or a script, so its source is not in the store;"
+            f" change its source file and add that again"
+        )
+    try:
+        recipe = write_recipe(flow)
+        built = recipe_source(recipe, name, KNOWN)[1]
+    except BundleError as exc:
+        raise RefusedError(f"{name!r} cannot be written as a recipe: {exc}") from exc
+    if built != bundle.source:
+        raise RefusedError(
+            f"{name!r} was built by another version of the builder; edit it first: uncaged-workflow edit {name}"
+        )
+    return recipe
+
+
+def files_of(failed: FailedThread) -> dict[str, str]:
+    """Return the files of the scratch repository, by name."""
+    case = failed.case
+    lines = [
+        f"flow: {failed.flow}@{failed.bundle.hash}",
+        f"thread: {failed.id}",
+        f"step: {case.place}",
+        f"error: {case.word}",
+        f"cause: {case.cause}",
+    ]
+    files = {
+        FLOW_FILE: json.dumps(case.recipe, indent=2, ensure_ascii=False) + "\n",
+        "journal.jsonl": _journal(failed.records),
+        "error.txt": "\n".join(lines) + "\n",
+    }
+    return {**files, "success.jsonl": _journal(failed.before)} if failed.before else files
+
+
+def _journal(records: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(_shortened(one), ensure_ascii=False)}\n" for one in records)
+
+
+def _shortened(value: Any) -> Any:
+    match value:
+        case str() if len(value) > MAX_TEXT:
+            return f"{value[:MAX_TEXT]}… ({len(value):,} characters)"
+        case Mapping():
+            return {key: _shortened(one) for key, one in value.items()}
+        case list():
+            return [_shortened(one) for one in value]
+        case _:
+            return value
+
+
+def _has_failed(view: ThreadView) -> bool:
+    summary = view.summary
+    return summary.status == "failed" or (
+        summary.status == "completed" and summary.success is False
+    )
+
+
+def _last_success(engine: Engine, flow: str, failed: ThreadId) -> Sequence[Mapping[str, Any]]:
+    """Return the records of the last thread of a flow with success, the start record first."""
+    for one in engine.threads(flow):
+        is_own = one.thread_id != failed and not one.imported
+        if is_own and one.status == "completed" and one.success:
+            view = engine.thread(one.thread_id)
+            return [dict(view.start), *view.records]
+    return ()

@@ -1,0 +1,1 @@
+"""Kinds of failures that need no model, a module each."""

@@ -1,0 +1,48 @@
+"""Likeness of names: which of several new names is the old one's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rapidfuzz import fuzz
+
+__all__ = ["likely", "likeness"]
+
+LIKELY = 0.72
+WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+SHORTEST_PREFIX = 3
+
+
+def likely(old: str, new: Iterable[str]) -> tuple[str, ...]:
+    """Return those of *new* that are like the old name, the most alike first."""
+    scored = sorted(((likeness(old, one), one) for one in new), reverse=True)
+    return tuple(one for score, one in scored if score >= LIKELY)
+
+
+def likeness(old: str, new: str) -> float:
+    """Return how alike two names are, from 0 to 1: spelling of words, abbreviations, typing."""
+    before, after = words_of(old), words_of(new)
+    if not before or not after:
+        return 0.0
+    if "".join(before) == "".join(after):
+        return 1.0
+    if len(before) == len(after) and all(map(_is_short_for, before, after)):
+        return 0.95
+    shorter, longer = sorted((before, after), key=len)
+    if len(shorter) < len(longer) and all(
+        any(_is_short_for(a, b) for b in longer) for a in shorter
+    ):
+        return 0.85
+    return fuzz.ratio(" ".join(before), " ".join(after)) / 100 * 0.9
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case: ``userName`` and ``user_name`` have the same."""
+    return [word.lower() for word in WORDS.findall(name)]
+
+
+def _is_short_for(one: str, other: str) -> bool:
+    """Whether one word is the other, or the start of it."""
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (len(shorter) >= SHORTEST_PREFIX and longer.startswith(shorter))

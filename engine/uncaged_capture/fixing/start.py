@@ -1,0 +1,93 @@
+"""Start of a fix: the scratch repository of a failed thread, and a thread of `fix-flow` in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.services.proposals import Proposals
+
+from .agent import KIND
+from .failed import FailedThread, failed_thread, files_of
+from .repeated import repeated_failure
+from .scratch import make_repository
+
+__all__ = ["FLOW", "StartedFix", "remove_directory", "result_of", "start_fix"]
+
+FLOW = "fix-flow"
+PROMPT = "Fix the flow {flow}, which failed: error.txt has the error."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedFix:
+    """failed: the thread that failed. thread: the one that fixes its flow. directory: its
+    repository.
+    """
+
+    failed: FailedThread
+    thread: ThreadId
+    directory: Path
+
+
+def start_fix(
+    engine: Engine,
+    text: str,
+    *,
+    agents: Mapping[str, str],
+    agent_settings: Mapping[str, Mapping[str, object]],
+    directory: Path,
+    environment: Mapping[str, str],
+    now_ms: int,
+    attended: bool = False,
+) -> StartedFix:
+    """Start a thread that fixes the flow of a failed thread.
+
+    Args:
+        agents: agents by role, "" for both; the built-in one without any. directory, environment:
+            those of trials. attended: as in `RunOptions`.
+    Raises:
+        RefusedError: as `failed_thread`; or it failed in the same way within a day of a fix.
+    """
+    failed = failed_thread(engine, text)
+    if (reason := repeated_failure(Proposals(engine.store), failed, now_ms)) is not None:
+        raise RefusedError(reason)
+    repository = _new_directory(engine, failed.id, now_ms)
+    make_repository(repository, files_of(failed), environment)
+    # crash here: a repository that no thread works in; `remove_directory` of a later fix ends it
+    thread = engine.run(
+        FLOW,
+        prompt=PROMPT.format(flow=failed.flow),
+        params={"thread": failed.id},
+        options=RunOptions(
+            agents=agents or {"": KIND},
+            agent_settings=agent_settings,
+            workspace=repository,
+            directory=directory,
+            environment=environment,
+            attended=attended,
+        ),
+    )
+    return StartedFix(failed=failed, thread=thread, directory=repository)
+
+
+def _new_directory(engine: Engine, failed: ThreadId, now_ms: int) -> Path:
+    """Return a new directory for the repository of a fix."""
+    return engine.store.root / "fixing" / f"{failed}-{now_ms:x}"
+
+
+def remove_directory(started: StartedFix) -> None:
+    """Remove the repository of a fix whose thread has ended."""
+    shutil.rmtree(started.directory, ignore_errors=True)
+
+
+def result_of(records: list[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return the result of an ended thread; empty without one."""
+    end: Mapping[str, Any] = next((one for one in reversed(records) if "end" in one), {})
+    result = end.get("result")
+    return result if isinstance(result, Mapping) else {}
