@@ -41,6 +41,7 @@ _VERBS = (
         "explain",
         "export",
         "feedback",
+        "fix",
         "fork",
         "grammar",
         "graph",

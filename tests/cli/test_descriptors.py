@@ -46,6 +46,7 @@ WORDS: Mapping[str, str] = {
     "browser": "browser tabs",
     "record": "record order --import echo.py",
     "capture": "capture latest",
+    "fix": "fix latest",
     "action": "action echo",
     "memory": "memory list",
     "notify": "notify list",

@@ -36,6 +36,8 @@ def keys_of(kind: str) -> frozenset[str]:
         "catalog": "uncaged_dispatcher.translation.effect",
         "http": "uncaged_effects.web.request",
         "mcp": "uncaged_dispatcher.mcp.effect",
+        "propose": "uncaged_capture.fixing.effects",
+        "prove": "uncaged_capture.fixing.effects",
         "role": "uncaged_agents.turns.request",
         "script": "uncaged_effects.scripting.spec",
     }

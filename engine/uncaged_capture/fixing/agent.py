@@ -14,7 +14,7 @@ from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest
 from uncaged_engine.services import agent_settings as check
 
-from .candidates import Finding, Machine, find_candidates
+from .candidates import FoundFixes, Machine, find_candidates
 from .case import FixCase, read_case
 from .failed import FLOW_FILE
 from .scratch import read_file
@@ -79,7 +79,7 @@ def _records(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in read_file(path).splitlines()]
 
 
-def _diagnosis(found: Finding) -> dict[str, object]:
+def _diagnosis(found: FoundFixes) -> dict[str, object]:
     if len(found.candidates) == 1:
         return {"status": "found", "cause": found.candidates[0].why}
     if found.candidates:
@@ -91,7 +91,7 @@ def _diagnosis(found: Finding) -> dict[str, object]:
     return {"status": "hopeless", "cause": cause}
 
 
-def _change(found: Finding, tree: Path, request: AgentRequest) -> dict[str, object]:
+def _change(found: FoundFixes, tree: Path, request: AgentRequest) -> dict[str, object]:
     if any(step.get("role") == request.role.name for step in request.steps):
         return {
             "status": "stuck",

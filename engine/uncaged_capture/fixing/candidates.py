@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .case import FixCase, Recipe
 
-__all__ = ["KINDS", "Candidate", "Finding", "Machine", "find_candidates"]
+__all__ = ["KINDS", "FixCandidate", "FoundFixes", "Machine", "find_candidates"]
 
 KINDS = ("renamed_field",)
 """Modules of `kinds`; each has a function `candidates`."""
@@ -28,7 +28,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class FixCandidate:
     """A changed recipe. why: one sentence: what was found, and what changes."""
 
     kind: str
@@ -37,20 +37,20 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class FoundFixes:
     """candidates: distinct recipes. looked: what each kind found that gives no candidate."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[FixCandidate, ...]
     looked: tuple[str, ...]
 
 
-Kind = Callable[[FixCase, Machine], Iterator[Candidate | str]]
+Kind = Callable[[FixCase, Machine], Iterator[FixCandidate | str]]
 """Yields candidates, and sentences on what it looked at in vain."""
 
 
-def find_candidates(case: FixCase, machine: Machine) -> Finding:
+def find_candidates(case: FixCase, machine: Machine) -> FoundFixes:
     """Return what all kinds find."""
-    candidates: dict[str, Candidate] = {}
+    candidates: dict[str, FixCandidate] = {}
     looked: list[str] = []
     for name in KINDS:
         kind: Kind = import_module(f"{__package__}.kinds.{name}").candidates
@@ -59,4 +59,4 @@ def find_candidates(case: FixCase, machine: Machine) -> Finding:
                 looked.append(one)
             elif one.recipe != case.recipe:
                 candidates.setdefault(json.dumps(one.recipe, sort_keys=True), one)
-    return Finding(candidates=tuple(candidates.values()), looked=tuple(looked))
+    return FoundFixes(candidates=tuple(candidates.values()), looked=tuple(looked))

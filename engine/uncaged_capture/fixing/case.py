@@ -14,9 +14,8 @@ __all__ = ["FailedStep", "FixCase", "Recipe", "RecordedStep", "read_case"]
 Recipe = Mapping[str, Any]
 RAISED = re.compile(r": (?P<type>[A-Za-z_]\w*): ")
 """In the error of a task: the type of the exception that its script raised."""
-ACTIONABLE = "; mend it with "
-"""What a task's driver adds to its error."""
-CHANGE_IT = "\nchange it with "
+NEXT_STEP = re.compile(r"[;\n] ?\w+ it with 'uncaged-workflow edit")
+"""What a driver adds to the error of its flow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +179,10 @@ def _problem_in(kind: str, outcome: Mapping[str, Any]) -> tuple[str, str]:
                 text = outcome.get("text") or outcome.get("json") or ""
                 return f"status {status}", f"HTTP {status}: {str(text)[:2000]}"
         case "script" if outcome.get("success") is False:
-            said = "\n".join([str(outcome.get("stderr", "")), *outcome.get("refused", [])]).strip()
-            if outcome.get("refused"):
-                return "refused", said
+            refused = outcome.get("refused", [])
+            text = "\n".join([str(outcome.get("stderr", "")), *refused]).strip()
             word = "timeout" if outcome.get("timedOut") else f"exit {outcome.get('exitCode')}"
-            return word, said
+            return "refused" if refused else word, text
         case "flow" if outcome.get("success") is False:
             return "flow", str(outcome.get("message", ""))
     return "", ""
@@ -203,5 +201,5 @@ def _cause(end: Mapping[str, Any]) -> tuple[str, str]:
     raised = RAISED.search(text)
     return (
         raised["type"] if raised is not None else "result",
-        text.partition(ACTIONABLE)[0].partition(CHANGE_IT)[0],
+        NEXT_STEP.split(text)[0],
     )

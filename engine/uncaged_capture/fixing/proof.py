@@ -32,7 +32,7 @@ __all__ = ["Proof", "changed_bundle", "prove"]
 
 SHOWN = 300
 MAX_LISTED = 20
-NOT_GRANTED = "not run: its policy is wider, and nobody has granted that yet"
+NOT_GRANTED = "not run: its policy is wider, and is not granted yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class _Trials:
 
 
 def _tried(trials: _Trials, case: FixCase) -> tuple[str, str | None]:
-    """Return what a run with the failed thread's own values came to, and how it failed."""
+    """Return the outcome of a run with the failed thread's own values, and how it failed."""
     decisions = Decisions(known=_recorded(case))
     done = trials.run(case.prompt, {**case.params}, decisions)
     if isinstance(done, str):

@@ -77,15 +77,16 @@ def fork_start(
     *,
     thread: ThreadId,
     target: BundleHash,
-    replayed: bool,
+    replayed: bool = False,
 ) -> dict[str, object]:
     """Return the start record of the fork: the source's fields, with its origin in ``forkFrom``.
 
     Args:
-        replayed: the target replays the kept steps, as the source's own version does; another
-            version gets them as its input.
+        replayed: another version than the source's replays the kept steps, as that does; without
+            it, such a version gets them as its input.
     """
-    handed_over = min(history.handed_over, kept) if replayed else kept
+    same = replayed or target == source["hash"]
+    handed_over = min(history.handed_over, kept) if same else kept
     line = history.steps[kept - 1] if kept else b""
     start = {
         key: value

@@ -59,8 +59,8 @@ def make_fork(
     elsewhere = ThreadOrigin.of(path)
     bundle = granted_bundle(store, registry, target)
     kept = kept_steps(history, cut, source)
-    replayed = target == source_hash
-    if kept and (not replayed or bundle.trusted) and not bundle.descriptor.continues:
+    other, replayed = target != source_hash, False
+    if kept and (other or bundle.trusted) and not bundle.descriptor.continues:
         past = PastThread(
             thread_id=source,
             data=durably.data[: history.good_bytes],

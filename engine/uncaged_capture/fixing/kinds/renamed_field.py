@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..candidates import Candidate, Machine
+from ..candidates import FixCandidate, Machine
 from ..case import FixCase, RecordedStep
 from ..likeness import likely, likeness
 
@@ -31,7 +31,7 @@ Shape = Mapping[str, Any]
 """An object of an answer: one set of fields."""
 
 
-def candidates(case: FixCase, machine: Machine) -> Iterator[Candidate | str]:
+def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     """Yield the flow with the new name in place of the one that is missing."""
     name = missing_name(case)
     if name is None or case.language not in ("python", "bash"):
@@ -54,7 +54,7 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[Candidate | str]:
             yield f"the field {name!r} may be {new!r} by now, and the script does not read it in one way"
         else:
             why = f"the answer has no field {name!r} any more; {new!r} is like it and is new: it is read instead"
-            yield Candidate(kind="renamed-field", recipe=case.with_text(text), why=why)
+            yield FixCandidate(kind="renamed-field", recipe=case.with_text(text), why=why)
 
 
 def missing_name(case: FixCase) -> str | None:

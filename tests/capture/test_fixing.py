@@ -1,0 +1,252 @@
+"""Fixing of failed flows: the path without a model, refusals, and the limits of agents."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.webserver import Reply, Seen, WebServer, data, serving
+from uncaged_bundles.builders.recipes.recipe import parse_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_capture.fixing.failed import failed_thread
+from uncaged_capture.fixing.repeated import repeated_failure
+from uncaged_capture.fixing.start import remove_directory, result_of, start_fix
+from uncaged_engine.api import Cut, Engine
+from uncaged_engine.proposals import Proposals
+from uncaged_tools.flows import wait
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """\
+async def execute(api, params):
+    answer = await api.http("GET", {url!r}, query={{"city": params.city}})
+    if answer.error:
+        return {{"success": False, "error": answer.error}}
+    report = answer.data["json"]
+    return f"{{report['temp']}} degrees"
+"""
+SENTENCE = {
+    "sentence": "the weather in Oslo",
+    "params": {"city": "Oslo"},
+    "expect": {"contains": "5 degrees"},
+}
+CITY = {"name": "city", "type": "string", "required": True, "description": "the city"}
+NOW_MS = 1_800_000_000_000
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict[str, object]:
+    """What the server answers; tests change it."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def web(answer: dict[str, object]) -> Iterator[WebServer]:
+    def script(_seen: Seen) -> Reply:
+        return data(answer)
+
+    with serving(script) as server:
+        yield server
+
+
+@pytest.fixture
+def engine(full_store: Store) -> Engine:
+    return Engine(full_store)
+
+
+def add_weather(engine: Engine, web: WebServer, **more: object) -> None:
+    recipe: dict[str, object] = {
+        "name": "weather",
+        "description": "The temperature in a city.",
+        "parameters": [CITY],
+        "script": SCRIPT.format(url=web.url),
+        "policy": {"http": {"hosts": ["127.0.0.1:*"], "private": True}},
+        "examples": [SENTENCE],
+        **more,
+    }
+    source = build_flow(parse_recipe(recipe)).source
+    engine.add("weather", source, accept=lambda _sentences: True)
+
+
+def run(engine: Engine) -> ThreadId:
+    thread = engine.run("weather", prompt="", params={"city": "Oslo"})
+    wait(engine, thread)
+    return thread
+
+
+def fix(
+    engine: Engine, thread: str, directory: Path, now_ms: int = NOW_MS, agent: str = ""
+) -> Mapping[str, Any]:
+    """Fix a thread and return the result of the thread that does it."""
+    started = start_fix(
+        engine,
+        thread,
+        agents={"": agent} if agent else {},
+        agent_settings={},
+        directory=directory,
+        environment=dict(os.environ),
+        now_ms=now_ms,
+    )
+    wait(engine, started.thread)
+    remove_directory(started)
+    return result_of(engine.thread(started.thread).records)
+
+
+def failing(engine: Engine, web: WebServer, answer: dict[str, object]) -> tuple[ThreadId, ThreadId]:
+    """Return a thread with success, and one after a field was renamed."""
+    answer.clear()
+    answer.update({"temp": 5, "wind": 3})
+    add_weather(engine, web)
+    good = run(engine)
+    answer.clear()
+    answer.update({"temperature": 5, "wind": 3})
+    return good, run(engine)
+
+
+def test_a_renamed_field_is_read_by_its_new_name(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """The proposal has its evidence; accepted, a fork finishes the failed thread without sending
+    again; the same failure within a day of it is not fixed again.
+    """
+    good, bad = failing(engine, web, answer)
+    result = fix(engine, bad, tmp_path)
+    assert result["success"] is True, result
+    proposals = Proposals(engine.store)
+    [proposal] = proposals.all()
+    assert result["data"]["proposalId"] == proposal.id
+    evidence: Any = proposal.evidence
+    assert evidence["policy"] == "not wider"
+    assert evidence["prefix"] == "1 step, identical"
+    assert evidence["examples"] == [
+        {"sentence": "the weather in Oslo", "outcome": "passed", "message": ""}
+    ]
+    assert [one["thread"] for one in evidence["threads"]["different"]] == [good]
+    assert evidence["trial"].startswith("success: 5 degrees")
+    proposals.accept(proposal.id, accept=lambda _wider: False, now_ms=NOW_MS)
+    sent = len(web.seen)
+    forked = engine.fork(bad, cut=Cut(at=result["data"]["keep"]), on="weather")
+    assert wait(engine, forked).message == "5 degrees"
+    assert len(web.seen) == sent
+    assert engine.verify(forked).ok
+    answer.clear()
+    answer.update({"temp_c": 5, "wind": 3})
+    again = run(engine)
+    failed = failed_thread(engine, again)
+    for hours in (0, 23):
+        now_ms = proposal.created_ms + hours * 3_600_000
+        with pytest.raises(RefusedError, match="failed in the same way"):
+            fix(engine, again, tmp_path, now_ms)
+    assert repeated_failure(proposals, failed, proposal.created_ms + 25 * 3_600_000) is None
+    assert list((engine.store.root / "fixing").iterdir()) == []
+
+
+def test_two_likely_fields_are_reported_and_none_is_taken(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """A guess between two names would be wrong half of the time."""
+    answer.clear()
+    answer.update({"tempMax": 5, "tempMin": 3})
+    add_weather(engine, web)
+    result = fix(engine, run(engine), tmp_path)
+    assert result["success"] is False
+    assert "'tempMax'" in result["message"]
+    assert "'tempMin'" in result["message"]
+    assert Proposals(engine.store).all() == ()
+
+
+def test_a_field_without_a_likely_name_gets_a_report(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """The report names the fields that were compared; nothing is proposed."""
+    answer.clear()
+    answer.update({"wind": 3, "humidity": 80})
+    add_weather(engine, web)
+    result = fix(engine, run(engine), tmp_path)
+    assert result["success"] is False
+    assert "'temp' is missing" in result["message"]
+    assert "humidity" in result["message"]
+
+
+def test_only_a_failed_thread_of_the_present_version_is_fixed(
+    engine: Engine, web: WebServer, answer: dict[str, object]
+) -> None:
+    """Success, another version by now, and a flow without a recipe are refused with the reason."""
+    good, bad = failing(engine, web, answer)
+    with pytest.raises(RefusedError, match="has success"):
+        failed_thread(engine, good)
+    assert failed_thread(engine, bad).case.sign == "KeyError, after step 1"
+    add_weather(engine, web, description="Another one.")
+    with pytest.raises(RefusedError, match="by now"):
+        failed_thread(engine, bad)
+
+
+def scripted(tmp_path: Path, *recipes: Mapping[str, object], more: object = None) -> str:
+    """Return an agent that writes these recipes, one after the other."""
+    answers: list[dict[str, object]] = [
+        {"role": "diagnostician", "meta": {"status": "found", "cause": "renamed"}}
+    ]
+    for recipe in recipes:
+        files = {"flow.json": json.dumps(recipe), **({"notes.txt": "x"} if more else {})}
+        meta = {"status": "changed", "summary": "as asked"}
+        answers.append({"role": "fixer", "files": files, "meta": meta})
+    path = tmp_path / "answers.yaml"
+    path.write_text(json.dumps(answers), "utf-8")
+    return f"scripted:{path}"
+
+
+def test_an_agent_cannot_hide_what_it_changes(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """Another flow and a broken recipe are refused with the reason; a wider policy is shown and not
+    tried; removed examples are shown, and still run; other files are named.
+    """
+    _, bad = failing(engine, web, answer)
+    recipe = dict(failed_thread(engine, bad).case.recipe)
+    right = recipe["script"].replace("temp", "temperature")
+    wider = {"http": {"hosts": ["127.0.0.1:*", "evil.example"], "private": True}}
+    agent = scripted(
+        tmp_path,
+        {**recipe, "name": "other"},
+        {**recipe, "script": right.replace("degrees", "grades"), "examples": []},
+        {**recipe, "script": right, "examples": [], "policy": wider},
+        more=True,
+    )
+    sent = len(web.seen)
+    result = fix(engine, bad, tmp_path, agent=agent)
+    assert result["success"] is True, result
+    journal = json.dumps(engine.thread("latest").records)
+    assert "not of 'weather'" in journal
+    assert "should contain" in journal
+    [proposal] = Proposals(engine.store).all()
+    evidence: Any = proposal.evidence
+    assert "evil.example" in evidence["policy"][0]
+    assert "no example is left" in evidence["attention"]
+    assert evidence["ignored"] == ["notes.txt"]
+    assert "not granted" in evidence["trial"]
+    assert len(web.seen) - sent <= 2  # the example of the second change, and none of the third
+    with pytest.raises(RefusedError, match="asks for more"):
+        Proposals(engine.store).accept(proposal.id, accept=lambda _wider: False, now_ms=NOW_MS)
+
+
+def test_two_rounds_of_correction_are_the_end(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """Three changes whose proofs fail give a report and no proposal."""
+    _, bad = failing(engine, web, answer)
+    recipe = dict(failed_thread(engine, bad).case.recipe)
+    wrong = [
+        {**recipe, "script": recipe["script"].replace("temp", name)}
+        for name in ("a", "b", "c", "d")
+    ]
+    result = fix(engine, bad, tmp_path, agent=scripted(tmp_path, *wrong))
+    assert result["success"] is False
+    assert "the proof failed" in result["message"]
+    assert Proposals(engine.store).all() == ()
