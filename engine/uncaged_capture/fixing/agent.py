@@ -14,9 +14,10 @@ from uncaged_bundles.rights import Rights
 from uncaged_engine.door.agents import AgentAnswer, AgentCheck, AgentFailed, AgentKind, AgentRequest
 from uncaged_engine.services import agent_settings as check
 
-from .candidates import FoundFixes, Machine, find_candidates
+from .candidates import FoundFixes, find_candidates
 from .case import FixCase, read_case
 from .failed import FLOW_FILE
+from .machine import Machine
 from .scratch import read_file
 
 __all__ = ["FixerAgent"]
@@ -50,7 +51,7 @@ class FixerAgent(AgentKind):
                 f"the agent {KIND!r} plays {' and '.join(self.plays)} in a scratch repository, not {role!r}; bind another agent"
             )
         found = find_candidates(
-            case_in(tree), Machine(environment=request.environment, directory=Path("/"))
+            case_in(tree), Machine(environment=request.environment, sandbox=request.sandbox)
         )
         meta = _diagnosis(found) if role == "diagnostician" else _change(found, tree, request)
         data = json.dumps(meta, ensure_ascii=False)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 
 from .case import FixCase, Recipe
+from .machine import Machine
 
-__all__ = ["KINDS", "FixCandidate", "FoundFixes", "Machine", "find_candidates"]
+__all__ = ["KINDS", "FixCandidate", "FoundFixes", "find_candidates"]
 
-KINDS = ("renamed_field",)
+KINDS = (
+    "refused_entry",
+    "renamed_field",
+    "renamed_option",
+    "missing_command",
+    "moved_path",
+    "moved_address",
+    "required_field",
+    "wrong_type",
+    "short_timeout",
+)
 """Modules of `kinds`; each has a function `candidates`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """What a kind may look at besides the records: programs on PATH, and paths that the flow names.
-
-    directory: where relative paths start.
-    """
-
-    environment: Mapping[str, str]
-    directory: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

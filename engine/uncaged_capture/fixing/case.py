@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FailedStep", "FixCase", "Recipe", "RecordedStep", "read_case"]
+__all__ = ["LACKING", "FailedStep", "FixCase", "Recipe", "RecordedStep", "read_case"]
 
 Recipe = Mapping[str, Any]
+LACKING = "environment"
+"""Kind of error of an effect for which the machine lacks something; its thread is paused."""
 RAISED = re.compile(r": (?P<type>[A-Za-z_]\w*): ")
 """In the error of a task: the type of the exception that its script raised."""
 NEXT_STEP = re.compile(r"[;\n] ?\w+ it with 'uncaged-workflow edit")
@@ -110,6 +112,28 @@ class FixCase:
             return str(script.get("body", ""))
         return script if isinstance(script, str) else ""
 
+    @property
+    def parameters(self) -> tuple[Mapping[str, Any], ...]:
+        """The parameters of the recipe."""
+        listed = self.recipe.get("parameters", [])
+        return tuple(one for one in listed if isinstance(one, Mapping))
+
+    @property
+    def message(self) -> str:
+        """All texts of the error."""
+        return "\n".join((self.cause, self.failed.message if self.failed is not None else ""))
+
+    def limits(self, kind: str) -> Mapping[str, Any]:
+        """Return the limits of an effect kind in the recipe's policy."""
+        policy = self.recipe.get("policy", {})
+        limits = policy.get(kind, {}) if isinstance(policy, Mapping) else {}
+        return limits if isinstance(limits, Mapping) else {}
+
+    def with_limits(self, kind: str, **more: object) -> Recipe:
+        """Return the recipe with further limits of an effect kind in its policy."""
+        policy = self.recipe.get("policy", {})
+        return {**self.recipe, "policy": {**policy, kind: {**self.limits(kind), **more}}}
+
     def with_text(self, text: str) -> Recipe:
         """Return the recipe with another script."""
         script = self.recipe["script"]
@@ -144,14 +168,20 @@ def read_case(
 
 def _steps(records: Sequence[Mapping[str, Any]]) -> Iterator[RecordedStep]:
     intents: dict[int, Any] = {}
+    lacks: dict[int, str] = {}
     for record in records:
         seq = record.get("seq")
         if not isinstance(seq, int) or "sub" in record:
             continue
         if "intent" in record:
             intents[seq] = record["intent"]
+        elif record.get("void") == "environment":
+            lacks[seq] = str(record.get("message", ""))
         elif "outcome" in record or "error" in record or "role" in record:
+            lacks.pop(seq, None)
             yield _step(seq, intents.get(seq), record)
+    for seq, message in lacks.items():  # the thread is paused there
+        yield _step(seq, intents.get(seq), {"error": {"kind": LACKING, "message": message}})
 
 
 def _step(seq: int, intent: Any, record: Mapping[str, Any]) -> RecordedStep:

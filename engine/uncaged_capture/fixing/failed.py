@@ -18,7 +18,7 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.services.registry import KNOWN
 
-from .case import FixCase, Recipe, read_case
+from .case import LACKING, FixCase, Recipe, read_case
 
 __all__ = ["FLOW_FILE", "FailedThread", "failed_thread", "files_of", "recipe_of"]
 
@@ -50,7 +50,7 @@ def failed_thread(engine: Engine, text: str) -> FailedThread:
     """
     view = engine.thread(text)
     summary = view.summary
-    if not _has_failed(view):
+    if not _has_failed(view) and not _lacks(view):
         state = "has success" if summary.status == "completed" else f"is {summary.status}"
         raise RefusedError(f"thread {summary.thread_id} {state}; only a failed thread is fixed")
     if summary.imported:
@@ -144,6 +144,12 @@ def _has_failed(view: ThreadView) -> bool:
     return summary.status == "failed" or (
         summary.status == "completed" and summary.success is False
     )
+
+
+def _lacks(view: ThreadView) -> bool:
+    """Whether the thread is paused because the machine lacks something."""
+    last = view.records[-1] if view.records else {}
+    return view.summary.status == "paused" and last.get("void") == LACKING
 
 
 def _last_success(engine: Engine, flow: str, failed: ThreadId) -> Sequence[Mapping[str, Any]]:

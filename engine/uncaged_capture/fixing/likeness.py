@@ -12,6 +12,7 @@ __all__ = ["likely", "likeness"]
 LIKELY = 0.72
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 SHORTEST_PREFIX = 3
+VOWELS = frozenset("aeiou")
 
 
 def likely(old: str, new: Iterable[str]) -> tuple[str, ...]:
@@ -43,6 +44,15 @@ def words_of(name: str) -> list[str]:
 
 
 def _is_short_for(one: str, other: str) -> bool:
-    """Whether one word is the other, or the start of it."""
+    """Whether one word is the other, the start of it, or some of its letters from the first on
+    (``amt`` for ``amount``).
+    """
     shorter, longer = sorted((one, other), key=len)
-    return one == other or (len(shorter) >= SHORTEST_PREFIX and longer.startswith(shorter))
+    if one == other:
+        return True
+    if len(shorter) < SHORTEST_PREFIX or shorter[0] != longer[0]:
+        return False
+    letters = iter(longer)
+    return longer.startswith(shorter) or (
+        not set(shorter[1:]) & VOWELS and all(letter in letters for letter in shorter)
+    )

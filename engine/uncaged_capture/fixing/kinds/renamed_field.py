@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..candidates import FixCandidate, Machine
+from ..candidates import FixCandidate
 from ..case import FixCase, RecordedStep
 from ..likeness import likely, likeness
+from ..machine import Machine
 
 __all__ = ["candidates"]
 
@@ -36,7 +37,8 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     name = missing_name(case)
     if name is None or case.language not in ("python", "bash"):
         return
-    shapes = list(shapes_of(case.steps)) + list(shapes_of_files(case, machine))
+    del machine
+    shapes = list(shapes_of(case.steps)) + list(shapes_of_files(case))
     if not shapes:
         yield f"the field {name!r} is missing, and no answer in the journal has fields"
         return
@@ -59,9 +61,8 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
 
 def missing_name(case: FixCase) -> str | None:
     """Return the name that the flow's error says is missing."""
-    text = "\n".join((case.cause, case.failed.message if case.failed is not None else ""))
     for pattern in (KEY_ERROR, NO_ATTRIBUTE, NO_COLUMN):
-        if found := pattern.search(text):
+        if found := pattern.search(case.message):
             return found["name"]
     return None
 
@@ -112,14 +113,14 @@ def shapes_of(steps: tuple[RecordedStep, ...]) -> Iterator[Shape]:
                 pass
 
 
-def shapes_of_files(case: FixCase, machine: Machine) -> Iterator[Shape]:
+def shapes_of_files(case: FixCase) -> Iterator[Shape]:
     """Yield the objects and rows of the JSON and CSV files that the run's parameters name."""
     for value in case.params.values():
         if not isinstance(value, str) or not value.lower().endswith((".json", ".csv", ".tsv")):
             continue
-        path = machine.directory / value
+        path = Path(value)
         try:
-            if path.stat().st_size > MAX_FILE_BYTES:
+            if not path.is_absolute() or path.stat().st_size > MAX_FILE_BYTES:
                 continue
             text = path.read_text("utf-8-sig")
         except (OSError, ValueError):
@@ -161,8 +162,7 @@ def objects_in(value: object) -> Iterator[Shape]:
 
 
 def parameter_names(case: FixCase) -> frozenset[str]:
-    listed = case.recipe.get("parameters", [])
-    return frozenset(str(one.get("name")) for one in listed if isinstance(one, Mapping))
+    return frozenset(str(one.get("name")) for one in case.parameters)
 
 
 def reads(text: str, name: str) -> bool:

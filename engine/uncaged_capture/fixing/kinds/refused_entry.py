@@ -1,0 +1,62 @@
+"""Refusal by the policy that names the entry that it lacks. The new version is wider, so a person
+grants it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..candidates import FixCandidate
+from ..case import FixCase
+from ..machine import Machine
+
+__all__ = ["candidates"]
+
+SCRIPT_ENTRY = re.compile(r'declare it in the policy: "script": \{"(?P<key>\w+)": (?P<value>.+)\}')
+LISTED_ENTRY = re.compile(r'add "(?P<entry>[^"]+)" to "(?P<kind>\w+)": \{"(?P<key>\w+)": \[')
+FLOW_ENTRY = re.compile(r"flow: '(?P<name>[\w-]+)' is not among the flows that the policy names")
+KEYS = ("executables", "read", "write", "modules")
+
+
+def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
+    """Yield the flow with the entries that refusals name."""
+    del machine
+    recipe, named = case.recipe, list[str]()
+    for kind, key, entry in dict.fromkeys(_entries(case)):
+        known = replace(case, recipe=recipe).limits(kind).get(key, [])
+        if isinstance(known, list) and entry not in known:
+            recipe = replace(case, recipe=recipe).with_limits(kind, **{key: [*known, entry]})
+            named.append(f"{kind}: {key} {entry}")
+    if named:
+        why = f"the policy refused what the flow needs; it is added: {', '.join(named)}"
+        yield FixCandidate(kind="refused-entry", recipe=recipe, why=why)
+
+
+def _entries(case: FixCase) -> Iterator[tuple[str, str, str]]:
+    """Yield effect kind, key and entry of each refusal of the failed step."""
+    if case.failed is None or case.failed.word not in ("refused", "policy"):
+        return
+    text = case.failed.message
+    for found in SCRIPT_ENTRY.finditer(text):
+        known = case.limits("script").get(found["key"], [])
+        try:
+            listed = json.loads(found["value"])
+        except ValueError:
+            continue
+        if found["key"] in KEYS and isinstance(listed, list) and isinstance(known, list):
+            for entry in listed:
+                if entry not in known:
+                    yield "script", found["key"], _portable(case, str(entry))
+    for found in LISTED_ENTRY.finditer(text):
+        yield found["kind"], found["key"], found["entry"]
+    for found in FLOW_ENTRY.finditer(text):
+        yield "flow", "names", found["name"]
+
+
+def _portable(case: FixCase, entry: str) -> str:
+    """Return the entry for the path of a parameter, if a refused path is its value."""
+    named = (str(one["name"]) for one in case.parameters if one.get("type") == "path")
+    return next((f"param:{name}" for name in named if case.params.get(name) == entry), entry)
