@@ -50,6 +50,7 @@ MAY_IMPORT = {
         "uncaged_engine",
         "uncaged_models",
         "uncaged_browser",
+        "uncaged_tools",
     },
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},

@@ -94,6 +94,10 @@ class Engine:
         """The store's settings, as ``config.yaml`` has them now."""
         return load(self.store)
 
+    def clock_ms(self) -> int:
+        """Return the time as threads record it."""
+        return self._chance.clock_ms()
+
     # Flows
 
     def add(

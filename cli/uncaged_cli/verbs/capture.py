@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +15,11 @@ from ..inputs.recording_answers import may_save, named_values
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
-    from uncaged_engine.api import ThreadView
+    from uncaged_capture.candidate import FlowCandidate
+    from uncaged_capture.traces import StepTrace
+    from uncaged_engine.api import Engine, ThreadView
 
-FORMS = ("web",)
+FORMS = ("web", "task")
 
 
 @click.command()
@@ -25,8 +28,7 @@ FORMS = ("web",)
     "--as",
     "form",
     type=click.Choice(FORMS),
-    default="web",
-    help="Kind of flow: web, of what was done in a browser.",
+    help="Kind of flow: web, of what was done in a browser; task, of the flows that were called. Without it, what the trace has.",
 )
 @click.option("--name", metavar="NAME", help="Name of the flow; without it, from the prompt.")
 @click.option(
@@ -44,7 +46,7 @@ FORMS = ("web",)
 def command(
     thread: str,
     *,
-    form: str,
+    form: str | None,
     name: str | None,
     pairs: tuple[str, ...],
     step: int | None,
@@ -55,37 +57,111 @@ def command(
 ) -> None:
     """Make a flow of what the agent of THREAD did, so that it needs no agent any more.
 
-    The actions of its agent in the browser become a web flow. The steps are performed once more in
-    a fresh context before it is saved. That proof run sends no data without a yes: a flow that
-    would is saved as unproved from that step on.
+    The actions of its agent in the browser become a web flow, its calls of flows a task flow. The
+    flow runs once more before it is saved. That proof run repeats nothing that leaves the machine
+    without a yes: a flow that would is saved as unproved from that step on.
 
     \b
     Example:
-      uncaged-workflow capture latest --as web --name chair-price
+      uncaged-workflow capture latest --as task --name week-report
     """
-    from uncaged_browser.recording.recording import Recording
-    from uncaged_capture.forms.web import captured_recipe, parameters_from, recording_of
     from uncaged_capture.traces import traces_of
 
-    from ..recorded_flow import KeptRecording, RecordedFlow
-
-    del form  # the only one
     engine = open_engine()
     view = engine.thread(thread)
     check_success(view)
     prompt = prompt_of(view.start)
     id = view.summary.thread_id
-    flow_name = name or name_from(prompt, id)
-    recording: Recording = recording_of(traces_of(engine.store, view.records), flow_name, id, step)
-    parameters = named_values(pairs) or parameters_from(recording, prompt)
-    recipe = captured_recipe(recording, parameters, prompt)
-    flow = RecordedFlow(engine, recording, parameters, recipe)
-    flow.show(quiet=as_json)
-    proof = flow.prove(DEFAULT_SESSION, accept=accept, resend=resend)
+    source = _Source(
+        engine=engine,
+        view=view,
+        traces=traces_of(engine.store, view.records),
+        name=name or name_from(prompt, id),
+        prompt=prompt,
+        named=named_values(pairs),
+        step=step,
+    )
+    answers = _Answers(accept=accept, resend=resend, unproved=unproved, as_json=as_json)
+    if (form or form_of(source)) == "web":
+        _capture_web(source, answers)
+    else:
+        _capture(source, answers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Thread to capture. named: values by parameter name. step: the role step, None if there is one
+    only.
+    """
+
+    engine: Engine
+    view: ThreadView
+    traces: Sequence[StepTrace]
+    name: str
+    prompt: str
+    named: Mapping[str, str]
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    """Options that answer questions beforehand."""
+
+    accept: bool
+    resend: bool
+    unproved: bool
+    as_json: bool
+
+
+def form_of(source: _Source) -> str:
+    """Return the form that fits a thread: web if an agent used a browser, else task."""
+    used = any(
+        "recording" in trace.notes
+        for trace in source.traces
+        if source.step is None or trace.seq == source.step
+    )
+    return "web" if used else "task"
+
+
+def _capture_web(source: _Source, answers: _Answers) -> None:
+    """Capture what an agent did in a browser."""
+    from uncaged_capture.forms.web import captured_recipe, parameters_from, recording_of
+
+    from ..recorded_flow import KeptRecording, RecordedFlow
+
+    id = source.view.summary.thread_id
+    recording = recording_of(source.traces, source.name, id, source.step)
+    parameters = source.named or parameters_from(recording, source.prompt)
+    recipe = captured_recipe(recording, parameters, source.prompt)
+    flow = RecordedFlow(source.engine, recording, parameters, recipe)
+    flow.show(quiet=answers.as_json)
+    proof = flow.prove(DEFAULT_SESSION, accept=answers.accept, resend=answers.resend)
     if proof.state == "failed":
-        may_save(proof, save=unproved, keep=KeptRecording(recording, None).keep)
+        may_save(proof, save=answers.unproved, keep=KeptRecording(recording, None).keep)
     added = flow.add(proof)
-    flow.report(added, proof, as_json=as_json)
+    flow.report(added, proof, as_json=answers.as_json)
+
+
+def _capture(source: _Source, answers: _Answers) -> None:
+    """Capture a flow whose proof is a trial."""
+    from ..captured_flow import CapturedFlow
+
+    flow = CapturedFlow(source.engine, _candidate(source))
+    flow.show(quiet=answers.as_json)
+    proof = flow.prove(accept=answers.accept, resend=answers.resend)
+    flow.require_result(proof, unproved=answers.unproved)
+    added = flow.add(proof)
+    flow.report(added, proof, as_json=answers.as_json)
+
+
+def _candidate(source: _Source) -> FlowCandidate:
+    from uncaged_capture.forms.task import captured_task
+    from uncaged_capture.steps import flow_steps
+
+    steps = flow_steps(
+        source.engine, source.view, source.traces, step=source.step, named=source.named
+    )
+    return captured_task(steps, source.name)
 
 
 def check_success(view: ThreadView) -> None:

@@ -1,0 +1,50 @@
+"""Candidates: flows made of what an agent did, before a person has seen and saved them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from uncaged_engine.api import Engine
+from uncaged_engine.services.trials import TrialEffect
+
+from .proving import TrialProof
+from .values import Parameter
+
+__all__ = ["FlowCandidate", "MayAct"]
+
+
+class MayAct(Protocol):
+    """Decision of a person about an effect of a proof that is not harmless."""
+
+    def __call__(self, effect: TrialEffect) -> bool: ...
+
+
+class FlowCandidate(Protocol):
+    """A flow that a form has made of a thread.
+
+    name: of the flow. steps: what it does, one line each. left_out: calls that are no part of it,
+    with the reason. notes: what a person should know about it, one sentence each. parameters: the
+    values that a caller may choose.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def steps(self) -> Sequence[str]: ...
+    @property
+    def left_out(self) -> Sequence[str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+
+    def source(self, remark: str = "") -> bytes:
+        """Return the bundle. remark: a sentence at the end of its description.
+
+        Raises:
+            BundleError: it cannot be a bundle.
+        """
+
+    def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
+        """Prove the flow. Nothing is performed that is not harmless, unless *may_act* says so."""

@@ -1,0 +1,199 @@
+"""Capture of a task flow: the calls of flows that an agent made, in order, as a Python script."""
+
+from __future__ import annotations
+
+import json
+import keyword
+from collections.abc import Mapping
+from typing import Any
+
+from uncaged_bundles.builders.recipes.recipe import parse_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+from uncaged_bundles.clean import shorten
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.records import dataclass
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.api import Engine
+from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.trials import Decisions
+
+from ..candidate import MayAct
+from ..linking import JoinedText, Linked, LinkedCall, ParameterValue, ResultReference
+from ..proving import TrialProof, prove
+from ..steps import FlowSteps
+from ..values import Parameter
+
+__all__ = ["CapturedTask", "captured_task", "description_of", "recipe_parameters"]
+
+_DESCRIPTION_CHARACTERS = 200
+_TAKEN = frozenset({"api", "params", "print", "execute", "str"})
+_NUMBERS: Mapping[str, type[int] | type[float]] = {"integer": int, "number": float}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedTask:
+    """A task flow or a block flow made of steps. See `FlowCandidate`.
+
+    recipe: its JSON data. flow_steps: what it was made of.
+    """
+
+    name: str
+    recipe: Mapping[str, Any]
+    flow_steps: FlowSteps
+    steps: tuple[str, ...]
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return self.flow_steps.left_out
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.flow_steps.notes
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.flow_steps.parameters
+
+    def source(self, remark: str = "") -> bytes:
+        description = f"{self.recipe['description']} {remark}".strip()
+        recipe = {**self.recipe, "description": " ".join(description.split())}
+        return build_flow(parse_recipe(recipe), KNOWN).source
+
+    def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
+        return prove(
+            engine,
+            read_bundle(self.source(), KNOWN),
+            compare=self.flow_steps.differences,
+            prompt=self.flow_steps.prompt,
+            params={one.name: value_of(one) for one in self.parameters},
+            decisions=Decisions(known=self.flow_steps.known, allow=may_act),
+        )
+
+
+def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
+    """Return the task flow of an agent's calls of flows.
+
+    Raises:
+        RefusedError: there are fewer than two calls.
+    """
+    if len(steps.calls) < 2:
+        raise RefusedError(
+            f"one call of a flow is no task: run it, uncaged-workflow run {steps.calls[0].ran.flow}"
+        )
+    recipe = {
+        "name": name,
+        "description": description_of(steps.prompt),
+        "parameters": recipe_parameters(steps.parameters),
+        "script": _script(steps),
+        "grammarPatterns": [],
+        "policy": {"flow": {"names": sorted({call.ran.flow for call in steps.calls})}},
+    }
+    names = _names(steps)
+    lines = tuple(_line(call, names) for call in steps.calls)
+    return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=lines)
+
+
+def description_of(prompt: str) -> str:
+    """Return the description of a captured flow."""
+    task = shorten(" ".join(prompt.split()), _DESCRIPTION_CHARACTERS)
+    return f"Does what an agent did for: {task}"
+
+
+def recipe_parameters(parameters: tuple[Parameter, ...]) -> list[dict[str, object]]:
+    """Return parameters as recipes declare them, with the recorded values as defaults."""
+    return [
+        {
+            "name": one.name,
+            "type": one.type if one.type in _NUMBERS else "string",
+            "required": False,
+            "description": f"The agent used {one.value}." if not one.secret else "A secret.",
+            "default": value_of(one),
+        }
+        for one in parameters
+    ]
+
+
+def value_of(parameter: Parameter) -> str | int | float:
+    """Return the recorded value of a parameter; of a secret its name."""
+    if parameter.secret:
+        return f"secret:{parameter.secret}"
+    return _NUMBERS.get(parameter.type, str)(parameter.value)
+
+
+def _script(steps: FlowSteps) -> str:
+    names = _names(steps)
+    lines = ["async def execute(api, params):"]
+    for call in steps.calls:
+        name = names[call.ran.number]
+        lines += [
+            f"    {name} = await api.call_action({_arguments(call, names)})",
+            f"    if {name}.error:",
+            f'        return {{"success": False, "error": {name}.error}}',
+        ]
+    last = names[steps.result]
+    lines.append(f'    return {{"success": True, "message": {last}.text, "data": {last}.data}}')
+    return "\n".join(lines) + "\n"
+
+
+def _arguments(call: LinkedCall, names: Mapping[int, str]) -> str:
+    parts = [_literal(call.ran.flow)]
+    if call.ran.prompt:
+        parts.append(_expression(call.prompt, names))
+    if call.params:
+        parts.append(f"params={_expression(dict(call.params), names)}")
+    return ", ".join(parts)
+
+
+def _names(steps: FlowSteps) -> dict[int, str]:
+    """Return a variable for the result of each call."""
+    found: dict[int, str] = {}
+    for call in steps.calls:
+        base = "".join(letter if letter.isalnum() else "_" for letter in call.ran.flow.lower())
+        if not base.isidentifier() or keyword.iskeyword(base) or base in _TAKEN or base[0] == "_":
+            base = f"flow_{base}"
+        name, number = base, 1
+        while name in found.values():
+            number += 1
+            name = f"{base}_{number}"
+        found[call.ran.number] = name
+    return found
+
+
+def _expression(value: Linked, names: Mapping[int, str]) -> str:
+    """Return a linked value as a Python expression. Texts are literals: no value becomes code."""
+    match value:
+        case ResultReference(number=number, where=where, path=path):
+            return f"{names[number]}.{where}" + "".join(f"[{_literal(key)}]" for key in path)
+        case ParameterValue(parameter=parameter, as_text=as_text):
+            read = f"params[{_literal(parameter.name)}]"
+            return f"str({read})" if as_text and parameter.type in _NUMBERS else read
+        case JoinedText(pieces=pieces):
+            return " + ".join(
+                _literal(piece) if isinstance(piece, str) else _as_text(piece, names)
+                for piece in pieces
+            )
+        case Mapping():
+            inner = (f"{_literal(key)}: {_expression(part, names)}" for key, part in value.items())
+            return f"{{{', '.join(inner)}}}"
+        case list():
+            return f"[{', '.join(_expression(part, names) for part in value)}]"
+        case _:
+            return _literal(value)
+
+
+def _as_text(piece: ResultReference | ParameterValue, names: Mapping[int, str]) -> str:
+    read = _expression(piece, names)
+    return read if read.startswith("str(") else f"str({read})"
+
+
+def _literal(value: object) -> str:
+    """Return JSON data as a Python literal."""
+    if isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=False)
+        return text if text.isprintable() else ascii(value)
+    return repr(value)
+
+
+def _line(call: LinkedCall, names: Mapping[int, str]) -> str:
+    """Return a step for a person."""
+    return f"{names[call.ran.number]} = flow {_arguments(call, names)}"

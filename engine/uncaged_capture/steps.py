@@ -1,0 +1,337 @@
+"""Steps of a captured flow: the kept calls of one role step, linked, with what each of them gave.
+
+Task and block flows are made of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.records import dataclass, replace
+from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.door.effects import handled
+from uncaged_engine.door.outcomes import Answer, Failure, Outcome
+from uncaged_engine.services.trials import TrialEffect, TrialResult
+from uncaged_models.conversation import clean
+from uncaged_tools.flows import FlowTool
+
+from .calls import FileLook, FlowCall, Other, TraceCall, WebRead, calls_of, texts_in
+from .flow_calls import FlowThreads, flow_tools, gone_flows, ran_flow, shown_call
+from .linking import LinkedCall, RanFlow, chosen_in, link, references_in
+from .proving import differences_of
+from .selecting import Dropped, occurs, select, values_in
+from .traces import StepTrace
+from .values import Parameter, parameters_of
+
+__all__ = ["FlowSteps", "flow_steps"]
+
+_KINDS = frozenset({"text", "number", "path", "url", "date"})
+"""Names of parameters for which the prompt gave none."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,59}")
+_ONLY_READS = frozenset({"fetch", "search", "llm", "now", "null", "catalog"})
+"""Effects with which a flow changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSteps:
+    """What an agent did by calls of flows.
+
+    prompt: of the thread. answer: of the agent. threads: that the calls ran, by the number of the
+    call. result: the number of the call whose result is that of the flow.
+    """
+
+    prompt: str
+    answer: str
+    calls: tuple[LinkedCall, ...]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    threads: FlowThreads
+    result: int
+
+    def differences(self, found: TrialResult) -> list[str]:
+        """Return how the results of the steps in a trial differ from the recorded ones."""
+        outcomes = {
+            tried.effect.seq: tried.outcome
+            for tried in found.effects
+            if tried.effect.kind == "flow" and not tried.effect.flows
+        }
+        lines: list[str] = []
+        for step, call in enumerate(self.calls, 1):
+            where = f"the result of step {step} ({call.ran.flow})"
+            lines += _differences(call.ran, outcomes.get(step), where)
+        return lines
+
+    def known(self, effect: TrialEffect) -> Outcome | None:
+        """Return the recorded outcome of an effect inside a called flow, if the same one is in the
+        thread of the recorded call; None for others, and for harmless ones.
+        """
+        if effect.harmless or len(effect.flows) != 1 or not 0 < effect.step <= len(self.calls):
+            return None
+        thread = self.threads.threads.get(self.calls[effect.step - 1].ran.number)
+        return None if thread is None else _recorded_outcome(thread, effect)
+
+
+def flow_steps(
+    engine: Engine,
+    view: ThreadView,
+    traces: Sequence[StepTrace],
+    *,
+    step: int | None,
+    named: Mapping[str, str] | None = None,
+) -> FlowSteps:
+    """Return the calls of flows that a thread's agent made, as steps.
+
+    Args:
+        step: the role step; None if only one called flows. named: values by parameter name.
+    Raises:
+        NotFoundError: no step, or not this one, called flows. UsageError: several did, and none is
+            named. RefusedError: the calls cannot be a flow; the message says why.
+    """
+    known = flow_tools(engine)
+    trace = _chosen(traces, known, view, step)
+    calls = calls_of(trace, flows={name: tool.flow for name, tool in known.items()})
+    _refuse_gone(engine, view, trace, calls, known)
+    prompt = str(view.start.get("parameters", {}).get("prompt", ""))
+    answer = _answer(view, trace.seq)
+    chosen = select(calls, answer=answer, prompt=prompt)
+    threads = FlowThreads.of(engine, view, trace, calls, known)
+    kept, dropped = [], list(chosen.dropped)
+    for call in chosen.kept:
+        if isinstance(call.action, FlowCall):
+            kept.append(
+                ran_flow(call, call.action, known[call.tool], threads.threads.get(call.number))
+            )
+        elif any(
+            use.number == call.number and use.where is not None for use in chosen.uses
+        ) or not (isinstance(call.action, FileLook | WebRead)):
+            raise RefusedError(
+                f"{shown_call(call)} is needed, and calls no flow: what the agent did is no task of flows alone"
+            )
+        else:
+            dropped.append(Dropped(call=call, reason="it calls no flow"))
+    parameters = named_by_arguments(kept, _parameters(kept, prompt, named))
+    linked, unused = _needed(engine, link(kept, parameters), answer)
+    by_number = {call.number: call for call in calls}
+    dropped += [
+        Dropped(call=by_number[number], reason="it only reads, and nothing used its result")
+        for number in unused
+    ]
+    if not linked:
+        raise RefusedError("no call of a flow is left that a flow needs")
+    return FlowSteps(
+        prompt=prompt,
+        answer=answer,
+        calls=linked,
+        left_out=tuple(
+            f"{shown_call(one.call)}: {one.reason}"
+            for one in sorted(dropped, key=lambda one: one.call.number)
+        ),
+        notes=tuple(_notes(engine, linked, calls)),
+        parameters=_used(linked, parameters),
+        threads=threads,
+        result=_result_of(linked, answer),
+    )
+
+
+def _chosen(
+    traces: Sequence[StepTrace], known: Mapping[str, FlowTool], view: ThreadView, step: int | None
+) -> StepTrace:
+    """Return the trace of the one role step that called flows."""
+    found = [
+        trace
+        for trace in traces
+        if (step is None or trace.seq == step)
+        and any(str(call["tool"]) in known or _looks_like_flow(call, view) for call in trace.calls)
+    ]
+    thread = view.summary.thread_id
+    if not found:
+        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
+        raise NotFoundError(
+            f"{where} called no flows; its tool calls: uncaged-workflow thread show {thread} --trace"
+        )
+    if len(found) > 1:
+        seqs = ", ".join(str(trace.seq) for trace in found)
+        raise UsageError(f"steps {seqs} of thread {thread} called flows; choose with --step")
+    return found[0]
+
+
+def _looks_like_flow(call: Mapping[str, object], view: ThreadView) -> bool:
+    """Tell whether a call has a result as flows give it, perhaps of one that is gone."""
+    result = call.get("result")
+    head = str(result.get("head", "")) if isinstance(result, Mapping) else ""
+    has_roles = any("role" in record for record in view.records)
+    return has_roles and head.startswith('{"success":') and '"message":' in head
+
+
+def _refuse_gone(
+    engine: Engine,
+    view: ThreadView,
+    trace: StepTrace,
+    calls: Sequence[TraceCall],
+    known: Mapping[str, FlowTool],
+) -> None:
+    """Refuse a trace with a call of a flow that is no tool any more."""
+    strange = [call for call in calls if isinstance(call.action, Other) and not call.failure]
+    if not strange:
+        return
+    gone = gone_flows(engine, view, trace.seq, known)
+    by_name = {name.replace(" ", "_"): name for name in gone}
+    for call in strange:
+        tool = call.tool.removeprefix("mcp__uncaged-workflow__")
+        if tool in by_name:
+            raise RefusedError(
+                f"call {call.number} ran the flow {by_name[tool]!r}, which was removed or disabled since"
+            )
+
+
+def _answer(view: ThreadView, seq: int) -> str:
+    """Return what the agent of a step answered, its data included."""
+    for record in view.records:
+        if record.get("seq") == seq and "role" in record:
+            data = json.dumps(record.get("meta", {}), ensure_ascii=False)
+            return f"{record.get('content', '')}\n{data}"
+    return ""
+
+
+def _parameters(
+    calls: Sequence[RanFlow], prompt: str, named: Mapping[str, str] | None
+) -> tuple[Parameter, ...]:
+    texts = [text for call in calls for text in (call.prompt, *texts_in(dict(call.params)))]
+    return parameters_of(texts, prompt, named)
+
+
+def named_by_arguments(
+    calls: Sequence[RanFlow], parameters: Sequence[Parameter]
+) -> tuple[Parameter, ...]:
+    """Return the parameters; one whose name only says its kind gets that of the first argument
+    whose whole value it is.
+    """
+    names = {one.name for one in parameters}
+    found: list[Parameter] = []
+    for parameter in parameters:
+        base = parameter.name.rstrip("0123456789")
+        name = next(
+            (
+                argument
+                for call in calls
+                for argument, value in call.params.items()
+                if str(value) == parameter.value and not isinstance(value, bool)
+            ),
+            "",
+        )
+        if base in _KINDS and not parameter.secret and _NAME.fullmatch(name) and name not in names:
+            names.add(name)
+            found.append(replace(parameter, name=name))
+        else:
+            found.append(parameter)
+    return tuple(found)
+
+
+def _needed(
+    engine: Engine, calls: Sequence[LinkedCall], answer: str
+) -> tuple[tuple[LinkedCall, ...], tuple[int, ...]]:
+    """Return the calls that are needed, and the numbers of those of reading flows whose result
+    neither a needed call nor the answer uses.
+    """
+    needed: list[LinkedCall] = []
+    unused: list[int] = []
+    used: set[int] = set()
+    for at, call in reversed(list(enumerate(calls))):
+        number = call.ran.number
+        is_last = at == len(calls) - 1
+        if not (is_last or number in used or _acts(engine, call.ran) or _is_in(call.ran, answer)):
+            unused.append(number)
+            continue
+        needed.append(call)
+        used.update(
+            reference.number for reference in references_in([call.prompt, *call.params.values()])
+        )
+    return tuple(reversed(needed)), tuple(reversed(unused))
+
+
+def _acts(engine: Engine, ran: RanFlow) -> bool:
+    """Tell whether a flow may do more than read."""
+    return not _ONLY_READS.issuperset(engine.bundle(ran.flow).descriptor.policy.limits)
+
+
+def _is_in(ran: RanFlow, answer: str) -> bool:
+    """Tell whether the answer has text of a call's result."""
+    texts = [ran.head] if ran.result is None else [ran.result.text, *texts_in(ran.result.data)]
+    return any(occurs(value, answer) for text in texts for value in values_in(text))
+
+
+def _result_of(calls: Sequence[LinkedCall], answer: str) -> int:
+    """Return the call whose result is that of the flow: the last that the answer shows."""
+    shown = [call.ran.number for call in calls if _is_in(call.ran, answer)]
+    return shown[-1] if shown else calls[-1].ran.number
+
+
+def _used(calls: Sequence[LinkedCall], parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the parameters that a call uses, in the order of their first use."""
+    found: dict[str, Parameter] = {}
+    for call in calls:
+        for chosen in chosen_in([call.prompt, *call.params.values()]):
+            found[chosen.parameter.name] = chosen.parameter
+    return tuple(one for name, one in found.items() if one in parameters)
+
+
+def _notes(engine: Engine, linked: Sequence[LinkedCall], calls: Sequence[TraceCall]) -> list[str]:
+    notes = []
+    for step, call in enumerate(linked, 1):
+        notes += [f"step {step}: {sentence}" for sentence in call.fixed]
+        now = engine.bundle(call.ran.flow).hash
+        if call.ran.was and call.ran.was != now:
+            notes.append(f"step {step}: {call.ran.flow} changed since (it was {call.ran.was})")
+        if call.ran.result is None:
+            notes.append(
+                f"step {step}: only the begin of its result is known, so later steps cannot refer to it"
+            )
+    if any(call.characters < 0 for call in calls):
+        notes.append("the agent's protocol says no results, so nothing refers to one")
+    return notes
+
+
+def _differences(ran: RanFlow, outcome: Outcome | None, where: str) -> list[str]:
+    match outcome:
+        case Answer(fields={"outcome": {"success": success, "message": message, "data": data}}):
+            if ran.result is not None:
+                recorded = {"message": ran.result.text, "data": ran.result.data}
+                return differences_of(recorded, {"message": message or "", "data": data}, where)
+            summary = {"success": success, "message": message or "", "data": data}
+            return _differs_from_head(ran, summary, where)
+        case Failure(error=error):
+            return [f"{where} was a success, and is a failure now: {error.get('message')}"]
+        case _:
+            return [f"{where} is missing"]
+
+
+def _differs_from_head(ran: RanFlow, summary: Mapping[str, object], where: str) -> list[str]:
+    """Compare with the digest of the text that the agent got, or with its head if it was cut."""
+    if ran.characters < 0:
+        return [f"{where} was not recorded"]
+    text = clean(json.dumps(summary, ensure_ascii=False))
+    digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+    if digest == ran.digest or (len(text) > ran.characters and text.startswith(ran.head)):
+        return []
+    return [f"{where} differs from the recorded one, which began {ran.head[:60]!r}"]
+
+
+def _recorded_outcome(thread: ThreadView, effect: TrialEffect) -> Outcome | None:
+    """Return the outcome of the same effect at the same place of a thread."""
+    intents = {record["seq"]: record["intent"] for record in thread.records if "intent" in record}
+    intent = intents.get(effect.seq)
+    body = intent.get(effect.kind) if isinstance(intent, Mapping) else None
+    if effect.part is not None or handled(body) != effect.body:
+        return None
+    for record in thread.records:
+        if record.get("seq") == effect.seq and "sub" not in record:
+            if isinstance(record.get("error"), Mapping):
+                return Failure(error=record["error"])
+            if "outcome" in record:
+                return Answer(fields={"outcome": record["outcome"]})
+    return None

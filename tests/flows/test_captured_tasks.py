@@ -1,0 +1,259 @@
+"""Task flows made of the flows that an agent called: proof, what is not done again, bad traces."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.bundles import granted, source
+from testbed.modelserver import Turn, calls, says, serving
+from testbed.recordings import Commands
+from testbed.steering import finish
+from testbed.webserver import Reply, Seen, WebServer, data
+from testbed.webserver import serving as serving_web
+from uncaged_bundles.ids import ThreadId
+from uncaged_engine.api import Engine, RunOptions
+
+pytestmark = pytest.mark.slow
+
+FIELDS = {
+    "type": "object",
+    "properties": {
+        "genre": {"type": "string"},
+        "count": {"type": "integer"},
+        "title": {"type": "string"},
+        "songs": {"type": "array"},
+        "id": {"type": "integer"},
+        "url": {"type": "string"},
+    },
+}
+CHARTS = """
+    genre, count = input["params"]["genre"], input["params"]["count"]
+    yield {"null": {}}
+    songs = [{"title": f"{genre} song {number}", "id": 100 + number} for number in range(count)]
+    return {"success": count < 50, "message": f"{count} songs", "data": {"note": "x" * 500, "songs": songs}}
+"""
+PLAYLIST = """
+    yield {"all": {"effects": []}}
+    return {"success": True, "message": "made", "data": {"id": 4711, "title": input["params"]["title"]}}
+"""
+ADD = """
+    yield {"all": {"effects": []}}
+    count = len(input["params"]["songs"])
+    return {"success": True, "message": f"added {count} songs to {input['params']['id']}", "data": count}
+"""
+ORDER = """
+    made = yield {"http": {"method": "POST", "url": input["params"]["url"], "json": {"id": input["params"]["id"]}}}
+    return {"success": True, "message": "ordered", "data": made["json"]}
+"""
+ACTING: dict[str, object] = {"null": {}, "all": {}}
+WEB = {"http": {"hosts": ["127.0.0.1:*"], "private": True}}
+FLOWS = {
+    "charts": source("charts", CHARTS, parameters=FIELDS),
+    "playlist": source("playlist", PLAYLIST, parameters=FIELDS, policy=ACTING),
+    "add-songs": source("add-songs", ADD, parameters=FIELDS, policy=ACTING),
+    "order": source("order", ORDER, parameters=FIELDS, policy=WEB),
+}
+SONGS = [{"title": f"blues song {number}", "id": 100 + number} for number in range(3)]
+BLUES: tuple[Turn, ...] = (
+    calls(("charts", {"genre": "blues", "count": 70})),
+    calls(("charts", {"genre": "blues", "count": 3})),
+    calls(("playlist", {"title": "My blues list"})),
+    calls(("add-songs", {"id": 4711, "songs": SONGS})),
+)
+PROMPT = "make a playlist of 3 songs of blues"
+
+
+@pytest.fixture
+def engine(engine: Engine) -> Engine:
+    for text in (*FLOWS.values(), asker(1), asker(2)):
+        granted(engine.store, text)
+    return engine
+
+
+@pytest.fixture
+def commands(engine: Engine, tmp_path: Path) -> Commands:
+    return Commands(engine.store, tmp_path, os.environ)
+
+
+def asker(steps: int) -> bytes:
+    """Return a flow whose role calls flows in each of its steps."""
+    schema = {
+        "type": "object",
+        "properties": {"status": {"enum": ["done"]}, "message": {"type": "string"}},
+    }
+    role = {
+        "description": "Asks.",
+        "systemPrompt": "Ask.",
+        "extractPrompt": "Say.",
+        "schema": schema,
+    }
+    body = f"""
+    for _ in range({steps}):
+        step = yield {{"role": {{"name": "asker"}}}}
+    return {{"success": True, "message": step["meta"]["message"], "data": None}}
+"""
+    name = f"ask{steps}"
+    policy = {"role": {"tools": ["flow:*"]}}
+    return source(name, body, roles={"asker": role}, policy=policy, parameters={})
+
+
+def agent_did(engine: Engine, *turns: Turn, prompt: str = PROMPT, steps: int = 1) -> ThreadId:
+    """Run a thread whose agent does this; afterwards there is no model any more."""
+    done = says("It is done.\n\n", '```json\n{"status": "done", "message": "added 3 songs"}\n```\n')
+    with serving([*turns, done] * steps) as server:
+        agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
+        config = {"agents": {"mine": agent}, "agent": "mine"}
+        engine.store.config_path.write_text(json.dumps(config))
+        thread = engine.run(f"ask{steps}", prompt=prompt, options=RunOptions(environment={}))
+        finish(engine, thread)
+    return thread
+
+
+def capture(commands: Commands, thread: str, *options: str) -> Mapping[str, Any]:
+    done = commands.run("capture", thread, "--name", "captured", "--accept", "--json", *options)
+    assert done.code == 0, done.err
+    found: Mapping[str, Any] = done.document
+    return found
+
+
+def test_three_flows_are_captured_and_run_without_the_agent(
+    engine: Engine, commands: Commands
+) -> None:
+    """The same task with other values gives their result, and no model is there to ask."""
+    thread = agent_did(engine, *BLUES)
+    before = len(engine.threads())
+    found = capture(commands, thread)
+    assert found["proof"] == {"state": "proved"}
+    assert found["parameters"] == {"genre": "blues", "count": "3"}
+    [left_out] = found["leftOut"]
+    assert left_out.startswith("call 1, charts: it failed: ")
+    assert found["granted"] == ["flow: may start other flows; names: add-songs, charts, playlist"]
+    assert len(engine.threads()) == before, "the proof leaves no thread"
+    params = {"genre": "jazz", "count": 2}
+    assert finish(engine, engine.run("captured", prompt="", params=params)) == {
+        "success": True,
+        "message": "added 2 songs to 4711",
+        "data": 2,
+    }
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[WebServer]:
+    """A shop that counts orders."""
+    orders: list[str] = []
+
+    def answer(seen: Seen) -> Reply:
+        orders.append(seen.method)
+        return data({"order": len(orders)})
+
+    with serving_web(answer) as server:
+        yield server
+
+
+def ordered(engine: Engine, shop: WebServer) -> ThreadId:
+    """Run a thread whose agent ordered a song, and forget the request."""
+    turns = (
+        calls(("charts", {"genre": "blues", "count": 3})),
+        calls(("order", {"url": shop.url, "id": 102})),
+    )
+    thread = agent_did(engine, *turns, prompt="order the last of 3 blues songs")
+    assert [seen.json for seen in shop.seen] == [{"id": 102}]
+    shop.seen.clear()
+    return thread
+
+
+def test_a_request_that_was_sent_is_not_sent_again(
+    engine: Engine, commands: Commands, shop: WebServer
+) -> None:
+    """The recorded reply is used in the proof, and the flow is saved as unproved at that step."""
+    found = capture(commands, ordered(engine, shop))
+    assert shop.seen == []
+    assert (found["proof"]["state"], found["proof"]["step"]) == ("unproved", 2)
+    assert f"flow order: http POST {shop.url}" in found["proof"]["reason"]
+    description = engine.bundle("captured").descriptor.description
+    assert "Unproved at step 2" in str(description)
+
+
+def test_a_request_is_sent_again_after_a_yes(
+    engine: Engine, commands: Commands, shop: WebServer
+) -> None:
+    """With `--resend` it is sent once more; the shop's other number is another result."""
+    thread = ordered(engine, shop)
+    done = commands.run("capture", thread, "--name", "captured", "--accept", "--resend")
+    assert [seen.method for seen in shop.seen] == ["POST"]
+    assert done.code != 0
+    assert "the result of step 2 (order).data.order was" in done.err
+    assert engine.registry.flow("captured") is None
+    shop.seen.clear()
+
+
+def test_a_flow_that_gives_another_result_is_shown_and_not_saved(
+    engine: Engine, commands: Commands
+) -> None:
+    """A flow that changed since is named, with the differences; `--unproved` saves all the same."""
+    thread = agent_did(engine, *BLUES)
+    granted(
+        engine.store,
+        source("playlist", PLAYLIST.replace("4711", "4712"), parameters=FIELDS, policy=ACTING),
+    )
+    done = commands.run("capture", thread, "--name", "captured", "--accept")
+    assert done.code == 1
+    assert "step 2: playlist changed since" in done.err
+    assert "the result of step 2 (playlist).data.id was 4711, and is 4712 now" in done.err
+    assert engine.registry.flow("captured") is None
+    found = capture(commands, thread, "--unproved")
+    assert found["proof"]["state"] == "different"
+
+
+def test_a_flow_that_is_gone_cannot_be_captured(engine: Engine, commands: Commands) -> None:
+    """The refusal names the call and the flow."""
+    thread = agent_did(engine, *BLUES)
+    engine.registry.remove("playlist")
+    done = commands.run("capture", thread, "--accept")
+    assert done.code == 1
+    assert "call 3 ran the flow 'playlist', which was removed or disabled since" in done.err
+
+
+def test_one_of_several_role_steps_is_chosen(engine: Engine, commands: Commands) -> None:
+    """Without `--step` a thread in which two steps called flows is refused."""
+    thread = agent_did(engine, *BLUES, steps=2)
+    done = commands.run("capture", thread, "--accept", "--as", "task")
+    assert done.code == 2
+    assert "steps 1, 2 of thread" in done.err
+    assert capture(commands, thread, "--step", "2")["proof"] == {"state": "proved"}
+
+
+def test_nothing_is_saved_without_a_yes(engine: Engine, commands: Commands) -> None:
+    """Without a terminal and `--accept`, nothing is tried and nothing is added."""
+    thread = agent_did(engine, *BLUES)
+    done = commands.run("capture", thread, "--name", "captured")
+    assert done.code == 1
+    assert "add --accept" in done.err
+    assert engine.registry.flow("captured") is None
+
+
+def test_the_results_of_removed_threads_are_known_by_their_heads(
+    engine: Engine, commands: Commands
+) -> None:
+    """Without the thread of a call, a result of more than 400 characters is compared by its
+    digest, and nothing refers to it: the list of songs stays as it was.
+    """
+    thread = agent_did(engine, *BLUES)
+    removed: Sequence[str] = [
+        one.thread_id for one in engine.threads() if one.name in FLOWS and one.thread_id != thread
+    ]
+    for child in removed:
+        engine.remove_thread(child)
+    found = capture(commands, thread)
+    assert found["proof"] == {"state": "proved"}
+    assert (
+        "step 1: only the begin of its result is known, so later steps cannot refer to it"
+        in found["notes"]
+    )
+    result = finish(engine, engine.run("captured", prompt="", params={"genre": "jazz", "count": 2}))
+    assert result["data"] == 3
