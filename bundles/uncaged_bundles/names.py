@@ -67,6 +67,7 @@ _VERBS = (
         "random",
         "record",
         "capture",
+        "compare",
         "regress",
         "remove",
         "resume",

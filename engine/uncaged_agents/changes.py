@@ -74,6 +74,24 @@ def changes_of(
     return _compare(git, _before(git, snapshots[first], workspace.base), snapshots[last], step)
 
 
+def changes_between(
+    store: Store, one: ThreadView, other: ThreadView, environment: Mapping[str, str]
+) -> FileChanges:
+    """Return how the files of *other* differ from those of *one*, after the last step of each.
+
+    Raises:
+        NotFoundError: a thread has no workspace. RefusedError: they worked on other repositories.
+    """
+    git, first = _git(store, one, environment)
+    _, second = _git(store, other, environment)
+    if first.repository != second.repository:
+        raise RefusedError(f"{first.repository} and {second.repository} are not compared")
+    before, after = (
+        _last_commit(view, workspace) for view, workspace in ((one, first), (other, second))
+    )
+    return _compare(git, before, after, None)
+
+
 def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str]) -> FileChanges:
     """Return the changes that a merge of the thread's branch would bring into the checkout.
 
@@ -182,6 +200,12 @@ def _snapshot(record: Mapping[str, Any]) -> str | None:
     """Return the snapshot of a finished step; an imported record may hold anything."""
     found = None if "sub" in record else snapshot_of(record)
     return found if found is not None and COMMIT.fullmatch(found) else None
+
+
+def _last_commit(view: ThreadView, workspace: Workspace) -> str:
+    """Return the last snapshot of a thread; before any, the commit that it began with."""
+    found = (_snapshot(record) for record in reversed(view.records))
+    return next((commit for commit in found if commit is not None), workspace.base)
 
 
 def _before(git: Git, snapshot: str, base: str) -> str:

@@ -69,6 +69,7 @@ WORDS: Mapping[str, str] = {
     "answer": "answer latest x",
     "kill": "kill latest",
     "fork": "fork latest",
+    "compare": "compare latest --at 0 --agent a --agent b",
     "verify": "verify latest",
     "regress": "regress echo",
     "archive": "archive --older-than 9d",

@@ -10,15 +10,19 @@ from ..state.observe import ThreadView, parse_records
 from ..threads.answering import check_answer, question
 from ..threads.following import wait_until_left
 from ..threads.notifications import mark_seen
+from ..threads.parting import Step, common_steps, steps_of
 
 __all__ = [
+    "Step",
     "ThreadView",
     "check_answer",
+    "common_steps",
     "effect_label",
     "intended",
     "mark_seen",
     "open_children",
     "parse_records",
     "question",
+    "steps_of",
     "wait_until_left",
 ]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_cli.display.thread_diff import common_steps, steps_of
 from uncaged_engine.api import ThreadSummary, ThreadView
+from uncaged_engine.threads.parting import common_steps, steps_of
 
 STEP: dict[str, Any] = {
     "seq": 1,
@@ -49,4 +49,4 @@ def test_equal_steps_may_differ_in_time_usage_and_snapshot(
     key: str, value: object, common: int
 ) -> None:
     """Only the answer of a step and its data decide whether two threads have it in common."""
-    assert common_steps(steps_of(thread()), steps_of(thread(**{key: value}))) == common
+    assert common_steps([steps_of(thread()), steps_of(thread(**{key: value}))]) == common
