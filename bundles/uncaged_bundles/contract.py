@@ -40,8 +40,10 @@ _OPTIONAL = frozenset(
 )
 _OPTIONAL |= {"source", "displayName", "unsupported"}
 _OPTIONAL |= {"pack", "learn", "onFailure", "scope", "urlPatterns", "maxSeconds"}
-ON_FAILURE = ("reason",)
-"""Values of ``onFailure``: the reasoning agent continues where the flow failed."""
+ON_FAILURE = ("reason", "fix")
+"""Values of ``onFailure``: the reasoning agent continues where the flow failed, or a fix of the
+flow is proposed.
+"""
 _ROLE_KEYS = frozenset({"description", "systemPrompt", "extractPrompt", "schema"})
 _ROLE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,59}")
 

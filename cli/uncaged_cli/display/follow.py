@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.threads.ending import Ending, ending_of
+from uncaged_engine.threads.ending import EXIT_UNSUCCESSFUL, Ending, ending_of
 from uncaged_engine.threads.notifications import mark_seen
 from uncaged_engine.threads.timeline import Record, Timeline
 
@@ -71,7 +71,11 @@ def follow(
             mark_seen(engine.store, final.summary.thread_id, final.summary.updated_ms)
             if final.summary.spent.unpriced and has_cost_limit(final.start, final.records):
                 note(UNPRICED)
-            return last.exit_code
+        if last.exit_code == EXIT_UNSUCCESSFUL and not as_json:
+            from ..fixing import fix_if_declared
+
+            fix_if_declared(engine, final)
+        return last.exit_code
     except KeyboardInterrupt:
         note(f"\nthread {thread_id} is still running")
         next_step(f"uncaged-workflow thread {thread_id} --follow")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from ..display import json_output
-from ..display.output import Styled, next_step, note, result
+from ..fixing import fix_thread
 from ..inputs.options import (
     agent_option,
     agent_settings_option,
@@ -19,13 +13,7 @@ from ..inputs.options import (
     parse_agents,
     thread_argument,
 )
-from ..runtime import now_ms, open_engine
-
-if TYPE_CHECKING:
-    from uncaged_capture.fixing.start import StartedFix
-    from uncaged_engine.api import Engine
-
-EXIT_UNFIXED = 3
+from ..runtime import open_engine
 
 
 @click.command()
@@ -55,113 +43,3 @@ def command(
         agent_settings=parse_agent_settings(agent_settings),
         as_json=as_json,
     )
-
-
-def fix_thread(
-    engine: Engine,
-    thread: str,
-    *,
-    agents: Mapping[str, str],
-    agent_settings: Mapping[str, Mapping[str, object]],
-    as_json: bool,
-) -> int:
-    """Fix the flow of a thread, print the report, and return the exit code."""
-    from uncaged_capture.fixing.start import remove_directory, result_of, start_fix
-    from uncaged_tools.flows import wait
-
-    started = start_fix(
-        engine,
-        thread,
-        agents=agents,
-        agent_settings=agent_settings,
-        directory=Path.cwd(),
-        environment=dict(os.environ),
-        now_ms=now_ms(),
-    )
-    if not as_json:
-        show_failure(started)
-    done = wait(engine, started.thread)
-    data = result_of(engine.thread(started.thread).records)
-    if done.status in ("completed", "failed", "killed"):
-        remove_directory(started)
-    report: dict[str, Any] = data["data"] if isinstance(data.get("data"), dict) else {}
-    if as_json:
-        json_output.document(document(started, done.message, report))
-    elif report.get("proposalId"):
-        show_proposal(engine, started, report)
-    else:
-        note(done.message)
-        show_evidence(report)
-        next_step(f"uncaged-workflow thread {started.thread} --full")
-        if not agents:
-            next_step(f"uncaged-workflow fix {started.failed.id} --agent NAME")
-        next_step(f"uncaged-workflow edit {started.failed.flow} --help")
-    return 0 if report.get("proposalId") else EXIT_UNFIXED
-
-
-def show_failure(started: StartedFix) -> None:
-    """Print how the thread failed."""
-    failed, case = started.failed, started.failed.case
-    result(f"{failed.flow}@{failed.bundle.hash} failed at {case.place}: {case.word}")
-    result(f"  {case.cause}")
-    note(f"thread {started.thread} fixes it")
-
-
-def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]) -> None:
-    """Print what was proposed: new permissions, the change, the evidence, the commands."""
-    from uncaged_engine.proposals import Proposals
-
-    from ..display.version_diff import coloured, compare
-
-    proposals = Proposals(engine.store)
-    version = proposals.versions(proposals.find(str(report["proposalId"])))
-    if version.widened:
-        result(Styled("It asks to be allowed more:", "yellow"))
-        for sentence in version.widened:
-            result(f"  - {sentence}")
-    result(str(report.get("change", "")))
-    for section in compare(version.before, version.after):
-        result(Styled(section.title, "bright_black"))
-        for line in section.lines:
-            result("  ", coloured(line))
-    show_evidence(report)
-    result(f"proposal {version.proposal.id}, {version.proposal.state}")
-    next_step(f"uncaged-workflow proposal accept {version.proposal.id}")
-    next_step(fork_command(started))
-
-
-def fork_command(started: StartedFix) -> str:
-    """Return the command that finishes the failed thread with the accepted version."""
-    failed = started.failed
-    return f"uncaged-workflow fork {failed.id} --at {failed.case.keep} --on {failed.flow}"
-
-
-def show_evidence(report: Mapping[str, Any]) -> None:
-    """Print the evidence of the last proof, if there was one."""
-    from .proposal import evidence_lines
-
-    if "evidence" not in report:
-        return
-    result(Styled("evidence", "bright_black"))
-    for line in evidence_lines(report["evidence"]):
-        result(f"  {line}")
-
-
-def document(started: StartedFix, message: str, report: Mapping[str, Any]) -> dict[str, object]:
-    """Return the report as JSON data."""
-    failed, case = started.failed, started.failed.case
-    return {
-        "threadId": failed.id,
-        "flow": failed.flow,
-        "hash": failed.bundle.hash,
-        "step": case.place,
-        "error": case.word,
-        "cause": case.cause,
-        "fixThreadId": started.thread,
-        "message": message,
-        "change": report.get("change", ""),
-        "proposalId": report.get("proposalId"),
-        "problems": list(report.get("problems", [])),
-        "evidence": report.get("evidence", {}),
-        "fork": fork_command(started) if report.get("proposalId") else "",
-    }

@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import clean, clean_line, shorten
-from uncaged_bundles.errors import EngineBug
+from uncaged_bundles.errors import EngineBug, UncagedError
 
+from ..effect_kinds import KNOWN
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def ending(
     last_outside: int = 0,
     is_merged: bool = False,
     healed: bool = False,
+    fixable: bool = False,
 ) -> Ending:
     """Return the report on a thread.
 
@@ -101,6 +103,7 @@ def ending(
         report: the worker's report of an engine bug. failure: the error that ended the bundle.
         last_outside: the last step that the bundle did not make itself; a later fork ends alike.
         healed: a step of a web flow used another element than the recorded one.
+        fixable: if it failed, `fix` may propose another version of its flow.
         is_merged: the checkout has the branch's commits, or the branch is gone.
         only_branch: the only branch to believe; None for any. An imported result may name another.
     """
@@ -131,6 +134,7 @@ def ending(
             last_outside=last_outside,
             is_merged=is_merged,
             healed=healed,
+            fixable=fixable,
         ),
         details=() if failure is None else tuple(_failure_lines(failure)),
     )
@@ -174,7 +178,22 @@ def ending_of(
         last_outside=timeline.last_outside,
         healed=timeline.healed,
         is_merged=is_merged,
+        fixable=is_fixable(view, store),
     )
+
+
+def is_fixable(view: ThreadView, store: Store) -> bool:
+    """Whether a thread failed, or lacks something, and its flow was built from a recipe or a
+    script.
+    """
+    summary = view.summary
+    failed = summary.status == "failed" or summary.success is False
+    if summary.imported or not (failed or summary.status == "paused"):
+        return False
+    try:
+        return store.load_descriptor(summary.hash, KNOWN).kind != "workflow"
+    except UncagedError:
+        return False  # the bundle is gone or damaged
 
 
 def report_of(summary: ThreadSummary, directory: Path) -> Path | None:
@@ -256,8 +275,10 @@ def _next_commands(
     last_outside: int,
     is_merged: bool,
     healed: bool,
+    fixable: bool,
 ) -> tuple[str, ...]:
     program = "uncaged-workflow"
+    fix = (f"{program} fix {thread_id}",) if fixable else ()
     resume = (
         f"{program} resume {thread_id}{f' {_raised(end or {}, used)}' if status == 'limit' else ''}"
     )
@@ -279,11 +300,11 @@ def _next_commands(
                 else ()
             )
             again = (f"{program} fork {thread_id} --at {last_outside - 1}",) if last_outside else ()
-            return (*look, *again)
+            return (*look, *again, *fix)
         case "corrupt":
             return (f"{program} verify {thread_id}", f"{program} fork {thread_id} --at N")
         case "paused" if last_void == "environment":
-            return (f"{program} doctor", *resumes)
+            return (f"{program} doctor", *resumes, *fix)
         case "paused" | "interrupted" | "killed" | "limit" | "unknown":
             return resumes
         case "waiting":

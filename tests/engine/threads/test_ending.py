@@ -34,6 +34,7 @@ def end_as(
     repository: str | None = None,
     wants_fields: bool = False,
     used: Mapping[str, float] | None = None,
+    fixable: bool = False,
 ) -> Ending:
     return ending(
         thread_id="01T",
@@ -44,6 +45,7 @@ def end_as(
         repository=repository,
         wants_fields=wants_fields,
         used=used or {},
+        fixable=fixable,
     )
 
 
@@ -65,6 +67,16 @@ def end_as(
 def test_each_status_has_its_exit_code(status: str, last_void: str, code: int) -> None:
     """A pause for a missing resource has another exit code than a pause by a person."""
     assert end_as(status, last_void=last_void).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("status", "last_void", "is_offered"),
+    [("failed", "", True), ("paused", "environment", True), ("paused", "", False)],
+)
+def test_a_fix_is_offered_after_a_failure(status: str, last_void: str, *, is_offered: bool) -> None:
+    """And where the machine lacks something; it is the last command."""
+    commands = end_as(status, last_void=last_void, fixable=True).commands
+    assert (commands[-1] == "uncaged-workflow fix 01T") is is_offered
 
 
 def test_a_completed_thread_may_say_that_it_did_not_succeed() -> None:

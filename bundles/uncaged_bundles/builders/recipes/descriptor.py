@@ -32,7 +32,8 @@ def describe(
         "aliases": list(flow.aliases),
         "examples": list(flow.examples),
         "source": flow.source,
+        "onFailure": flow.on_failure,
         **more,
     }
-    optional = ("displayName", "patterns", "aliases", "examples", "source")
+    optional = ("displayName", "patterns", "aliases", "examples", "source", "onFailure")
     return {key: value for key, value in descriptor.items() if key not in optional or value}

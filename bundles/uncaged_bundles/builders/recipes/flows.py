@@ -15,8 +15,8 @@ class RecipeFlow:
 
     parameters: JSON Schema. patterns: sentence patterns that start this flow; aliases: those of
     them that are a person's own. examples: mappings with ``sentence``, perhaps ``params`` and
-    ``success``. source: its origin. notes: assumptions made while reading it, for the person who
-    adds it.
+    ``success``. source: its origin. on_failure: the descriptor's ``onFailure``, or "".
+    notes: assumptions made while reading it, for the person who adds it.
     """
 
     name: str
@@ -27,6 +27,7 @@ class RecipeFlow:
     patterns: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     examples: tuple[object, ...] = ()
+    on_failure: str = ""
     notes: tuple[str, ...] = ()
 
 

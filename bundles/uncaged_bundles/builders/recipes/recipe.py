@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from uncaged_bundles import hosts, shapes
+from uncaged_bundles.contract import ON_FAILURE
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.examples import check_examples
 from uncaged_bundles.shapes import Path, ShapeError
@@ -43,6 +44,7 @@ _SCRIPT_KEYS = frozenset(
         "policy",
         "source",
         "examples",
+        "onFailure",
     }
 )
 _TASK_KEYS = frozenset(
@@ -58,6 +60,7 @@ _TASK_KEYS = frozenset(
         "examples",
         "policy",
         "language",
+        "onFailure",
     }
 )
 _WEB_KEYS = (_TASK_KEYS - {"policy"}) | {"scope", "kind", "steps", "secrets", "maxSeconds"}
@@ -248,6 +251,9 @@ def _identity(fields: Mapping[str, object], key: str, top: Path) -> dict[str, An
         ),
         "display_name": shapes.text(fields.get("displayName", name), (*top, "displayName")),
         "source": _source(fields.get("source"), (*top, "source")),
+        "on_failure": shapes.one_of("", *ON_FAILURE)(
+            fields.get("onFailure", ""), (*top, "onFailure")
+        ),
     }
 
 

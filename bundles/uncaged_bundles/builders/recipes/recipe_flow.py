@@ -153,6 +153,7 @@ def flow_of(bundle: Bundle) -> RecipeFlow | None:
         "patterns": _texts(raw.get("patterns")),
         "aliases": _texts(raw.get("aliases")),
         "examples": tuple(_list(raw.get("examples"))),
+        "on_failure": raw.get("onFailure", ""),
     }
     values = _constants(text)
     script, kept = values.get("script"), values.get("kept")

@@ -83,6 +83,7 @@ def _shared(flow: RecipeFlow) -> dict[str, object]:
         ],
         "examples": list(flow.examples),
         "source": flow.source,
+        "onFailure": flow.on_failure,
     }
     return {
         key: value for key, value in fields.items() if value or key in ("description", "parameters")
