@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -74,11 +75,25 @@ class CapturedFlow:
 
     def add(self, proof: TrialProof) -> Added:
         """Add the flow with what was granted; its description says what was not proved."""
+        if self._candidate.definition:
+            self._keep_definition()
         return self._engine.add(
             self._candidate.name,
             self._candidate.source(proof.remark),
             accept=lambda widened: set(widened) <= {*self._granted},
         )
+
+    def _keep_definition(self) -> None:
+        """Write the definition beside those that a person writes; no file is replaced."""
+        from uncaged_bundles.storage.files import write_atomically
+
+        stem = self._candidate.name.replace("-", "_")
+        number, file = 1, Path(f"{stem}.py")
+        while file.exists():
+            number += 1
+            file = Path(f"{stem}_{number}.py")
+        write_atomically(file.absolute(), self._candidate.definition.encode())
+        note(f"wrote {file}: change it, then uncaged-workflow add {self._candidate.name} {file}")
 
     def report(self, added: Added, proof: TrialProof, *, as_json: bool) -> None:
         """Print what was added and proved."""
@@ -103,7 +118,7 @@ class CapturedFlow:
             return
         result(f"{added.name}@{added.hash}")
         result(
-            f"proved: a second run gave the recorded results ({proof.seconds:.1f} s)"
+            f"proved: {proof.reason or f'a second run gave the recorded results ({proof.seconds:.1f} s)'}"
             if proof.state == "proved"
             else proof.remark.removesuffix(".")
         )

@@ -25,7 +25,8 @@ class FlowCandidate(Protocol):
 
     name: of the flow. steps: what it does, one line each. left_out: calls that are no part of it,
     with the reason. notes: what a person should know about it, one sentence each. parameters: the
-    values that a caller may choose.
+    values that a caller may choose. definition: the text of a file from which `build` makes the
+    flow; "" if it is exported as a recipe.
     """
 
     @property
@@ -38,6 +39,9 @@ class FlowCandidate(Protocol):
     def notes(self) -> Sequence[str]: ...
     @property
     def parameters(self) -> Sequence[Parameter]: ...
+
+    @property
+    def definition(self) -> str: ...
 
     def source(self, remark: str = "") -> bytes:
         """Return the bundle. remark: a sentence at the end of its description.

@@ -8,8 +8,10 @@ and a `JoinedText` a text that contains some.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Literal
 
+from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.records import dataclass
 
 from .selecting import occurs
@@ -114,7 +116,11 @@ class _Known:
 
 
 def link(calls: Sequence[RanFlow], parameters: Sequence[Parameter]) -> tuple[LinkedCall, ...]:
-    """Return the calls with their arguments linked to the parameters and to earlier results."""
+    """Return the calls with their arguments linked to the parameters and to earlier results.
+
+    Raises:
+        RefusedError: an argument is no JSON value.
+    """
     known: list[_Known] = []
     linked = []
     for call in calls:
@@ -188,6 +194,10 @@ class _Linker:
         if isinstance(value, bool) or value is None:
             return value
         if isinstance(value, int | float):
+            if not isfinite(value):
+                raise RefusedError(
+                    f"the argument {name!r} is {value!r}, which is no number of JSON"
+                )
             for parameter in self._parameters:
                 if parameter.type in ("integer", "number") and parameter.value == str(value):
                     return ParameterValue(parameter=parameter, as_text=False)
@@ -286,7 +296,7 @@ def _is_distinct(value: object) -> bool:
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, int | float):
-        return abs(value) >= _LEAST_NUMBER or value != int(value)
+        return abs(value) >= _LEAST_NUMBER or value % 1 != 0
     if isinstance(value, Mapping | list):
         return len(value) > 1 or any(_is_distinct(part) for part in _parts(value))
     return False

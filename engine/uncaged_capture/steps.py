@@ -99,7 +99,11 @@ def flow_steps(
     prompt = str(view.start.get("parameters", {}).get("prompt", ""))
     answer = _answer(view, trace.seq)
     chosen = select(calls, answer=answer, prompt=prompt)
-    threads = FlowThreads.of(engine, view, trace, calls, known)
+    # the ids in a stranger's archive may be those of threads that ran here
+    imported = view.summary.imported
+    threads = (
+        FlowThreads(threads={}) if imported else FlowThreads.of(engine, view, trace, calls, known)
+    )
     kept, dropped = [], list(chosen.dropped)
     for call in chosen.kept:
         if isinstance(call.action, FlowCall):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from uncaged_bundles.errors import RefusedError
 from uncaged_capture.linking import (
     JoinedText,
     LinkedCall,
@@ -113,6 +114,14 @@ def test_a_part_of_a_text_stays_and_is_noted() -> None:
     call = second(result="order 9931 was made", order="9931")
     assert call.params["order"] == "9931"
     assert call.fixed == ("order stays '9931', which call 1 gave inside a text",)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_what_is_no_number_of_json_is_refused(number: float) -> None:
+    """Python reads more numbers than JSON has; as code they would be names."""
+    with pytest.raises(RefusedError, match="no number of JSON"):
+        second(n=[number])
+    assert second(result={"n": number}, n=17).params == {"n": 17}
 
 
 JSON = st.recursive(

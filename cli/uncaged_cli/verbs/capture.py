@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uncaged_capture.traces import StepTrace
     from uncaged_engine.api import Engine, ThreadView
 
-FORMS = ("web", "task")
+FORMS = ("web", "task", "block", "workflow")
 
 
 @click.command()
@@ -28,7 +28,8 @@ FORMS = ("web", "task")
     "--as",
     "form",
     type=click.Choice(FORMS),
-    help="Kind of flow: web, of what was done in a browser; task, of the flows that were called. Without it, what the trace has.",
+    help="Kind of flow: web, of what was done in a browser; task or block, of the flows that were called;"
+    " workflow, of the path that roles took. Without it: web or task.",
 )
 @click.option("--name", metavar="NAME", help="Name of the flow; without it, from the prompt.")
 @click.option(
@@ -82,10 +83,11 @@ def command(
         step=step,
     )
     answers = _Answers(accept=accept, resend=resend, unproved=unproved, as_json=as_json)
-    if (form or form_of(source)) == "web":
+    chosen = form or form_of(source)
+    if chosen == "web":
         _capture_web(source, answers)
     else:
-        _capture(source, answers)
+        _capture(_candidate(source, chosen), source.engine, answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +144,11 @@ def _capture_web(source: _Source, answers: _Answers) -> None:
     flow.report(added, proof, as_json=answers.as_json)
 
 
-def _capture(source: _Source, answers: _Answers) -> None:
+def _capture(candidate: FlowCandidate, engine: Engine, answers: _Answers) -> None:
     """Capture a flow whose proof is a trial."""
     from ..captured_flow import CapturedFlow
 
-    flow = CapturedFlow(source.engine, _candidate(source))
+    flow = CapturedFlow(engine, candidate)
     flow.show(quiet=answers.as_json)
     proof = flow.prove(accept=answers.accept, resend=answers.resend)
     flow.require_result(proof, unproved=answers.unproved)
@@ -154,13 +156,24 @@ def _capture(source: _Source, answers: _Answers) -> None:
     flow.report(added, proof, as_json=answers.as_json)
 
 
-def _candidate(source: _Source) -> FlowCandidate:
-    from uncaged_capture.forms.task import captured_task
+def _candidate(source: _Source, form: str) -> FlowCandidate:
+    """Return the flow of a form."""
+    if form == "workflow":
+        from uncaged_capture.forms.workflow import captured_workflow
+
+        bundle = source.engine.bundle(source.view.summary.hash)
+        return captured_workflow(source.view, bundle.descriptor.raw, source.name)
     from uncaged_capture.steps import flow_steps
 
     steps = flow_steps(
         source.engine, source.view, source.traces, step=source.step, named=source.named
     )
+    if form == "block":
+        from uncaged_capture.forms.block import captured_block
+
+        return captured_block(steps, source.name)
+    from uncaged_capture.forms.task import captured_task
+
     return captured_task(steps, source.name)
 
 

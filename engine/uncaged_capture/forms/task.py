@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import keyword
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
@@ -23,11 +23,18 @@ from ..proving import TrialProof, prove
 from ..steps import FlowSteps
 from ..values import Parameter
 
-__all__ = ["CapturedTask", "captured_task", "description_of", "recipe_parameters"]
+__all__ = [
+    "NUMBERS",
+    "CapturedTask",
+    "captured_task",
+    "description_of",
+    "value_of",
+    "variables_of",
+]
 
 _DESCRIPTION_CHARACTERS = 200
 _TAKEN = frozenset({"api", "params", "print", "execute", "str"})
-_NUMBERS: Mapping[str, type[int] | type[float]] = {"integer": int, "number": float}
+NUMBERS: Mapping[str, type[int] | type[float]] = {"integer": int, "number": float}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,10 @@ class CapturedTask:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return self.flow_steps.parameters
+
+    @property
+    def definition(self) -> str:
+        return ""
 
     def source(self, remark: str = "") -> bytes:
         description = f"{self.recipe['description']} {remark}".strip()
@@ -83,12 +94,12 @@ def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
     recipe = {
         "name": name,
         "description": description_of(steps.prompt),
-        "parameters": recipe_parameters(steps.parameters),
+        "parameters": _recipe_parameters(steps.parameters),
         "script": _script(steps),
         "grammarPatterns": [],
         "policy": {"flow": {"names": sorted({call.ran.flow for call in steps.calls})}},
     }
-    names = _names(steps)
+    names = variables_of(steps)
     lines = tuple(_line(call, names) for call in steps.calls)
     return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=lines)
 
@@ -99,12 +110,12 @@ def description_of(prompt: str) -> str:
     return f"Does what an agent did for: {task}"
 
 
-def recipe_parameters(parameters: tuple[Parameter, ...]) -> list[dict[str, object]]:
+def _recipe_parameters(parameters: tuple[Parameter, ...]) -> list[dict[str, object]]:
     """Return parameters as recipes declare them, with the recorded values as defaults."""
     return [
         {
             "name": one.name,
-            "type": one.type if one.type in _NUMBERS else "string",
+            "type": one.type if one.type in NUMBERS else "string",
             "required": False,
             "description": f"The agent used {one.value}." if not one.secret else "A secret.",
             "default": value_of(one),
@@ -117,11 +128,11 @@ def value_of(parameter: Parameter) -> str | int | float:
     """Return the recorded value of a parameter; of a secret its name."""
     if parameter.secret:
         return f"secret:{parameter.secret}"
-    return _NUMBERS.get(parameter.type, str)(parameter.value)
+    return NUMBERS.get(parameter.type, str)(parameter.value)
 
 
 def _script(steps: FlowSteps) -> str:
-    names = _names(steps)
+    names = variables_of(steps)
     lines = ["async def execute(api, params):"]
     for call in steps.calls:
         name = names[call.ran.number]
@@ -144,18 +155,24 @@ def _arguments(call: LinkedCall, names: Mapping[int, str]) -> str:
     return ", ".join(parts)
 
 
-def _names(steps: FlowSteps) -> dict[int, str]:
-    """Return a variable for the result of each call."""
+def variables_of(steps: FlowSteps, reserved: Iterable[str] = ()) -> dict[int, str]:
+    """Return the name of a variable for the result of each call.
+
+    Args:
+        reserved: names of other variables.
+    """
+    used = {*reserved}
     found: dict[int, str] = {}
     for call in steps.calls:
         base = "".join(letter if letter.isalnum() else "_" for letter in call.ran.flow.lower())
         if not base.isidentifier() or keyword.iskeyword(base) or base in _TAKEN or base[0] == "_":
             base = f"flow_{base}"
         name, number = base, 1
-        while name in found.values():
+        while name in used:
             number += 1
             name = f"{base}_{number}"
         found[call.ran.number] = name
+        used.add(name)
     return found
 
 
@@ -166,7 +183,7 @@ def _expression(value: Linked, names: Mapping[int, str]) -> str:
             return f"{names[number]}.{where}" + "".join(f"[{_literal(key)}]" for key in path)
         case ParameterValue(parameter=parameter, as_text=as_text):
             read = f"params[{_literal(parameter.name)}]"
-            return f"str({read})" if as_text and parameter.type in _NUMBERS else read
+            return f"str({read})" if as_text and parameter.type in NUMBERS else read
         case JoinedText(pieces=pieces):
             return " + ".join(
                 _literal(piece) if isinstance(piece, str) else _as_text(piece, names)

@@ -1,0 +1,133 @@
+"""Capture of a block flow: the calls of flows that an agent made, in order, as a list of blocks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from uncaged_bundles.errors import RefusedError
+
+from ..linking import JoinedText, Linked, ParameterValue, ResultReference
+from ..steps import FlowSteps
+from .task import NUMBERS, CapturedTask, description_of, value_of, variables_of
+
+__all__ = ["captured_block"]
+
+_WITH_TASK = "; capture it with --as task"
+
+
+def captured_block(steps: FlowSteps, name: str) -> CapturedTask:
+    """Return the block flow of an agent's calls of flows.
+
+    Raises:
+        RefusedError: blocks cannot say what a call needs; the message says why.
+    """
+    names = variables_of(steps, reserved=[one.name for one in steps.parameters])
+    blocks: list[dict[str, object]] = []
+    lines: list[str] = []
+    for step, call in enumerate(steps.calls, 1):
+        writer = _Writer(step, names)
+        config: dict[str, object] = {
+            "flow": call.ran.flow,
+            **({"prompt": writer.text(call.prompt)} if call.ran.prompt else {}),
+            "params": {key: writer.value(value) for key, value in call.params.items()},
+            "resultVariable": names[call.ran.number],
+        }
+        blocks.append({"type": "flow", "config": config})
+        shown = {key: config[key] for key in ("prompt", "params") if config.get(key)}
+        lines.append(
+            f"{names[call.ran.number]} = flow {call.ran.flow} {json.dumps(shown, ensure_ascii=False)}"
+        )
+    if steps.result != steps.calls[-1].ran.number:
+        blocks.append({"type": "code", "config": {"expression": names[steps.result]}})
+        lines.append(f"result: {names[steps.result]}")
+    recipe = {
+        "name": name,
+        "description": description_of(steps.prompt),
+        "active": True,
+        "steps": [{"type": "start", "config": {"variables": _variables(steps)}}, *blocks],
+    }
+    return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=tuple(lines))
+
+
+def _variables(steps: FlowSteps) -> list[dict[str, object]]:
+    return [
+        {
+            "name": one.name,
+            "value": value_of(one),
+            "type": one.type if one.type in NUMBERS else "string",
+            "description": f"The agent used {one.value}." if not one.secret else "A secret.",
+        }
+        for one in steps.parameters
+    ]
+
+
+class _Writer:
+    """Writes the linked values of one step with `${path}` for references."""
+
+    def __init__(self, step: int, names: Mapping[int, str]) -> None:
+        self._step = step
+        self._names = names
+
+    def value(self, value: Linked) -> object:
+        """Return a value as blocks have it; a path alone keeps the type of what it names."""
+        match value:
+            case ResultReference():
+                return f"${{{self._path(value)}}}"
+            case ParameterValue(parameter=parameter, as_text=as_text):
+                if as_text and parameter.type in NUMBERS:
+                    raise self._refusal(f"needs {parameter.name} as text, and blocks keep a number")
+                return f"${{{parameter.name}}}"
+            case Mapping():
+                return {key: self.value(part) for key, part in value.items()}
+            case list():
+                return [self.value(part) for part in value]
+            case str() | JoinedText():
+                return self.text(value)
+            case _:
+                return value
+
+    def text(self, value: Linked) -> str:
+        """Return a text with the paths in it."""
+        match value:
+            case str():
+                return self._literal(value)
+            case JoinedText(pieces=pieces):
+                return "".join(
+                    self._literal(piece) if isinstance(piece, str) else self._inside(piece)
+                    for piece in pieces
+                )
+            case ResultReference() | ParameterValue():
+                return self._inside(value)
+            case _:
+                raise self._refusal("has a prompt that is no text")
+
+    def _inside(self, piece: ResultReference | ParameterValue) -> str:
+        if isinstance(piece, ParameterValue):
+            return f"${{{piece.parameter.name}}}"
+        return f"${{{self._path(piece)}}}"
+
+    def _literal(self, text: str) -> str:
+        if "${" in text:
+            raise self._refusal("has '${' in a text, which blocks would replace")
+        return text
+
+    def _path(self, reference: ResultReference) -> str:
+        if reference.where == "text":
+            raise self._refusal(
+                "uses the message of an earlier step, and blocks keep its data only"
+            )
+        parts = [
+            f"[{key}]"
+            if isinstance(key, int)
+            else f".{key}"
+            if key.isascii() and key.isidentifier()
+            else f"[{json.dumps(key, ensure_ascii=False)}]"
+            for key in reference.path
+        ]
+        if any("}" in part for part in parts):
+            raise self._refusal("uses a value whose name has a brace")
+        return self._names[reference.number] + "".join(parts)
+
+    def _refusal(self, why: str) -> RefusedError:
+        return RefusedError(f"step {self._step} {why}{_WITH_TASK}")
