@@ -16,6 +16,7 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass
 
+from .capture_proposal import propose_capture
 from .display import json_output
 from .display.output import PROGRAM, Styled, next_step, note
 from .display.sentences import show_miss, show_result, understood
@@ -133,6 +134,10 @@ class RequestOutput:
         self._verbose, self._view = verbose, view
         self._children: set[str] = set()
         """Threads that asked, and that another thread started."""
+        self._learning: dict[str, bool] = {}
+        """Whether a request's directive asks for a flow of what its agent does, or forbids it."""
+        self._captured: dict[ThreadId, bool] = {}
+        """Threads with success, and whether a flow of each was asked for."""
         self._fields: dict[str, object] = {}
         """What the one document of a detached request has beside its thread."""
 
@@ -142,6 +147,9 @@ class RequestOutput:
             code = self._show(event)
             if code is not None:
                 return RequestOutcome(exit_code=code)
+        for thread, wanted in self._captured.items():
+            # a question would need the shell's terminal
+            propose_capture(self._engine, thread, wanted=wanted, asks=self._view is None)
         code = next((code for code in self._codes.values() if code), 0)
         # the verb may change this conversation, which is still in use
         return RequestOutcome(exit_code=code, verb=tuple(self._verb))
@@ -149,6 +157,8 @@ class RequestOutput:
     def _show(self, event: RequestEvent) -> int | None:
         """Print an event; return the exit code if nothing after it is to be shown."""
         id = event["id"]
+        if event["event"] == "reading" and "learn" in event["reading"]:
+            self._learning[id] = event["reading"]["learn"]
         match event["event"]:
             case "accepted" if event["position"] and not self._as_json:
                 note(f"waiting for {event['position']} requests before this one")
@@ -206,6 +216,9 @@ class RequestOutput:
             return int(ended["exitCode"])
         else:
             _show_result(ended, as_json=self._as_json, followed=id in self._codes)
+            wanted = self._learning.get(id)
+            if "threadId" in ended and wanted is not False and not self._as_json:
+                self._captured[ThreadId(ended["threadId"])] = wanted is True
             self._codes.setdefault(id, int(ended["exitCode"]))
         return None
 

@@ -16,6 +16,8 @@ Tier = Literal["grammar", "construction", "model", "verb"]
 
 REASON = "reason"
 """The flow that works on a sentence that no flow reads, with all flows as tools."""
+WEB_GOAL = "web-goal"
+"""The flow that reaches a goal on web pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,8 +89,8 @@ def test_a_flow_that_forbids_it_is_not_learned(engine: Engine) -> None:
 
 
 def test_a_directive_forbids_or_demands_learning(engine: Engine) -> None:
-    """A sentence after `dev:` is translated and run without the word, and not learned. A flow is
-    not made of a sentence yet: it is refused, though a pattern and the model could read it.
+    """A sentence after `dev:` is translated and run without the word, and not learned. A task
+    to learn goes to an agent, though a pattern and the model could read it.
     """
     add_flow(engine, "tape", "record $(what:wildcard)", schema=parameters("what"))
     with serving([reply(("lights", {"device": "lamp"}))]) as server:
@@ -100,9 +100,9 @@ def test_a_directive_forbids_or_demands_learning(engine: Engine) -> None:
         assert list(Constructions(engine.store).all()) == []
         before = len(engine.threads())
         for text in ("record the rain", "learn: make the lamp glow"):
-            reading, result = do(engine, text, grammar=text[0] == "r")
-            assert (reading, result["status"], result["exitCode"]) == ({}, "refused", 2)
-            assert "cannot be learned" in result["message"]
+            _, result = do(engine, text, grammar=text[0] == "r")
+            assert "reason" in result["message"]
+            assert not result["success"]
         assert (len(server.asked), len(engine.threads())) == (1, before)
 
 

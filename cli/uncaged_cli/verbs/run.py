@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from uncaged_bundles.errors import UsageError
 
+from ..capture_proposal import propose_capture
 from ..display import json_output
 from ..display.output import is_terminal, note, result
 from ..display.started import follow_or_print
@@ -28,6 +29,7 @@ from ..inputs.options import (
     workspace_options,
 )
 from ..inputs.parameters import gather
+from ..main import run as run_words
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -63,6 +65,12 @@ if TYPE_CHECKING:
     type=click.Choice(["off", "propose", "apply"]),
     help="A web flow's element that is not found: take one that is like it, and propose (apply: accept) a version with it.",
 )
+@click.option(
+    "--learn",
+    "learned",
+    metavar="NAME",
+    help="After success, make the flow NAME of what the agent did, with the questions of `capture`.",
+)
 @verbose_option
 @detach_option
 @json_option
@@ -79,6 +87,7 @@ def command(
     agent_settings: tuple[str, ...],
     only_estimate: bool,
     help_flow: bool,
+    learned: str | None,
     verbose: bool,
     detach: bool,
     as_json: bool,
@@ -97,6 +106,8 @@ def command(
     """
     from uncaged_engine.api import RunOptions
 
+    if learned is not None:
+        check_learning(learned, detach=detach, as_json=as_json)
     engine = open_engine()
     bundle = engine.bundle(flow)
     descriptor = bundle.descriptor
@@ -119,9 +130,28 @@ def command(
         launching=launching,
     )
     fields = {"hash": bundle.hash}
-    return follow_or_print(
+    code = follow_or_print(
         engine, thread_id, detach=detach, as_json=as_json, verbose=verbose, fields=fields
     )
+    if code or detach or as_json:
+        return code
+    if learned is not None:
+        return run_words(["capture", thread_id, "--name", learned])
+    propose_capture(engine, thread_id)
+    return code
+
+
+def check_learning(name: str, *, detach: bool, as_json: bool) -> None:
+    """Check the name of the flow that is to be made, and that its questions can be asked.
+
+    Raises:
+        UsageError: it is no name of a flow, or the thread is not followed.
+    """
+    from uncaged_bundles.names import new_flow_name
+
+    new_flow_name(name)
+    if detach or as_json:
+        raise UsageError("--learn asks questions at the end; without them: run, then `capture`")
 
 
 def show_help(flow: str, descriptor: Descriptor, *, as_json: bool) -> int:

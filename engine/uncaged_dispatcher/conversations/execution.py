@@ -147,6 +147,9 @@ def _call(
             return _verb_result(engine, found.calls[0])
         calls, reading = found.calls, found.document()
         marked, is_certain = found.confirm, found.by != "model"
+    directive = request.directed.directive
+    if directive is not None:
+        reading = {**reading, "learn": directive == "learn"}
     log.reading(live, reading)
     if (marked or not is_certain) and not request.agreed:
         calls = _confirmed(log, live, calls, marked)

@@ -61,8 +61,10 @@ class ConversationRequest:
             raise UsageError(f"{self.id[:80]!r} is no request id; a request id is a ULID")
         if (self.text == "") == (self.call is None):
             raise UsageError("a request is a sentence or a call; this one has neither or both")
-        if self.reason and (self.call is not None or self.attachments):
-            raise UsageError("a request for reasoning is a sentence, without attachments")
+        if self.reason and self.call is not None:
+            raise UsageError("a request for reasoning is a sentence")
+        if self.attachments and self.call is None and self.unread_call is not None:
+            raise UsageError("a request for reasoning, or to learn, has no attachments")
         check_text(self.text)
         if self.client_id is not None and not _is_short_line(self.client_id):
             raise UsageError(
@@ -76,7 +78,8 @@ class ConversationRequest:
     @property
     def unread_call(self) -> Call | None:
         """Return the call that needs no reading; None for a sentence that is read."""
-        return Call(flow=REASON) if self.reason else self.call
+        goal = REASON if self.reason else self.directed.goal_flow()
+        return self.call if goal is None else Call(flow=goal)
 
     @property
     def content(self) -> str:

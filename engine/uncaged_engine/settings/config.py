@@ -137,6 +137,7 @@ class SecretSource:
 
 
 HealMode = Literal["off", "propose", "apply"]
+CaptureMode = Literal["off", "propose"]
 Resolver = Literal["search", "keyword", "encyclopedia", "history"]
 """Ways to find the page that a name means, in the order in which they are tried."""
 BrowserPart = Literal["browse", "lookup", "discovery", "flows"]
@@ -180,6 +181,7 @@ class Config:
     environment: further variables of the caller that agents may see. consent: coding programs on
     PATH that a person accepted (or declined, with ``not`` before the name). instructions: text
     that a model gets with each sentence. embeddings: the model that ranks flows by similarity.
+    capture: whether a flow is proposed of what the agent of a successful thread did.
     """
 
     path: Path | None = None
@@ -205,6 +207,7 @@ class Config:
     consent: tuple[str, ...] = ()
     test_command: str | None = None
     instructions: str = ""
+    capture: CaptureMode = "off"
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a client sends to the worker: those of child processes, and the

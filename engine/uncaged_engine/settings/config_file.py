@@ -269,6 +269,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
         consent=tuple(section.consent),
         test_command=section.test_command,
         instructions=section.instructions,
+        capture=section.capture,
     )
 
 

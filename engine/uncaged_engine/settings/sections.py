@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from .config import BrowserPart, HealMode, Resolver, Strategy
+from .config import BrowserPart, CaptureMode, HealMode, Resolver, Strategy
 
 
 class StrictSection(BaseModel):
@@ -151,3 +151,4 @@ class ConfigSection(StrictSection):
     consent: list[str] = []
     test_command: str | None = None
     instructions: str = ""
+    capture: CaptureMode = "off"

@@ -33,9 +33,15 @@ def test_a_directive_is_read_in_any_case(text: str, directive: str | None, sente
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [("learn: pay", "cannot be learned"), ("dev: ", "followed by a sentence")]
+    ("text", "problem"),
+    [
+        ("learn: pay", "the agent of 'reason' gets it"),
+        ("record: open https://a.example", "the agent of 'web-goal' gets it"),
+        ("learn: ", "followed by what is to be done"),
+        ("dev: ", "followed by a sentence"),
+    ],
 )
 def test_a_directive_that_cannot_be_followed_is_refused(text: str, problem: str) -> None:
-    """The message says why, and what else to write."""
+    """No pattern reads what an agent gets, nor an empty sentence."""
     with pytest.raises(UsageError, match=problem):
         split_directive(text).readable()
