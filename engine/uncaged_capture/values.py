@@ -59,6 +59,7 @@ _NAMES: Mapping[Kind, str] = {
     "date": "date",
     "text": "text",
 }
+_DIRECTIONS = {"to": "target", "into": "target", "from": "source"}
 _NOUN = re.compile(r"([A-Za-z][A-Za-z_]{1,30})\W*$")
 
 
@@ -188,8 +189,8 @@ def _secret_parameters(texts: Sequence[str]) -> Iterator[Parameter]:
 def _plain_parameters(
     texts: Sequence[str], prompt: str, hidden: Sequence[str]
 ) -> Iterator[Parameter]:
-    names: list[str] = []
     used: list[tuple[int, int]] = []
+    chosen: list[tuple[int, int]] = []
     for start, end in sorted(_candidates(prompt), key=lambda one: (one[0] - one[1], one[0])):
         value = prompt[start:end]
         if any(start < other_end and other < end for other, other_end in used):
@@ -197,12 +198,13 @@ def _plain_parameters(
         if any(value in secret or secret in value for secret in hidden):
             continue
         if any(next(occurrences(value, text), None) is not None for text in texts):
-            used += occurrences(value, prompt)
-            if (start, end) not in used:
-                used.append((start, end))
-            kind = kind_of(value)
-            names.append(_free(_name_before(prompt[:start], kind), names))
-            yield Parameter(name=names[-1], value=value, type=kind)
+            used += [(start, end), *occurrences(value, prompt)]
+            chosen.append((start, end))
+    names: list[str] = []
+    for start, end in sorted(chosen):
+        kind = kind_of(prompt[start:end])
+        names.append(_free(_name_before(prompt[:start], kind), names))
+        yield Parameter(name=names[-1], value=prompt[start:end], type=kind)
 
 
 def _candidates(prompt: str) -> Iterator[tuple[int, int]]:
@@ -256,6 +258,8 @@ def _name_before(text: str, kind: Kind) -> str:
     """Return a parameter's name: the noun before the value, or the kind of the value."""
     found = _NOUN.search(text[-60:])
     word = found[1].lower() if found else ""
+    if kind in ("path", "url") and word in _DIRECTIONS:
+        return _DIRECTIONS[word]
     useful = word in _NOUNS and not (kind in ("integer", "number") and word in ("file", "path"))
     return word if useful else _NAMES[kind]
 

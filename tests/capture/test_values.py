@@ -24,7 +24,7 @@ def test_values_that_recur_become_parameters_named_by_their_noun() -> None:
     assert found(
         "Count the lines with ERROR in the file var/app.log and write them to out.txt, at most 20",
         "ERROR", "var/app.log", "out.txt", "-n20", "lines",
-    ) == {"file": "var/app.log", "path": "out.txt", "text": "ERROR", "number": "20"}  # fmt: skip
+    ) == {"file": "var/app.log", "target": "out.txt", "text": "ERROR", "number": "20"}  # fmt: skip
     assert found("Set the port 8080 for user ada", "port=8080", "user: ada") == {
         "port": "8080",
         "user": "ada",
@@ -35,7 +35,7 @@ def test_a_phrase_is_one_value() -> None:
     """Quoted or not, as long as it recurs as it is."""
     assert found("Put 'hello big world' into a.txt", "hello big world\n", "a.txt") == {
         "text": "hello big world",
-        "path": "a.txt",
+        "target": "a.txt",
     }
     assert found("greet Ada Lovelace from Bob", "Dear Ada Lovelace,", "Bob") == {
         "text": "Ada Lovelace",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from uncaged_capture.traces import StepTrace
     from uncaged_engine.api import Engine, ThreadView
 
-FORMS = ("web", "task", "block", "workflow")
+FORMS = ("web", "script", "task", "block", "workflow")
 
 
 @click.command()
@@ -28,8 +29,9 @@ FORMS = ("web", "task", "block", "workflow")
     "--as",
     "form",
     type=click.Choice(FORMS),
-    help="Kind of flow: web, of what was done in a browser; task or block, of the flows that were called;"
-    " workflow, of the path that roles took. Without it: web or task.",
+    help="Kind of flow: web, of what was done in a browser; script, of commands and changes of files;"
+    " task or block, of the flows that were called; workflow, of the path that roles took. Without it:"
+    " web, script or task.",
 )
 @click.option("--name", metavar="NAME", help="Name of the flow; without it, from the prompt.")
 @click.option(
@@ -58,9 +60,10 @@ def command(
 ) -> None:
     """Make a flow of what the agent of THREAD did, so that it needs no agent any more.
 
-    The actions of its agent in the browser become a web flow, its calls of flows a task flow. The
-    flow runs once more before it is saved. That proof run repeats nothing that leaves the machine
-    without a yes: a flow that would is saved as unproved from that step on.
+    The actions of its agent in the browser become a web flow, its commands and changes of files a
+    script flow, its calls of flows a task flow. The flow runs once more before it is saved. That
+    proof run repeats nothing that leaves the machine without a yes: a flow that would is saved as
+    unproved from that step on.
 
     \b
     Example:
@@ -116,13 +119,15 @@ class _Answers:
 
 
 def form_of(source: _Source) -> str:
-    """Return the form that fits a thread: web if an agent used a browser, else task."""
-    used = any(
-        "recording" in trace.notes
-        for trace in source.traces
-        if source.step is None or trace.seq == source.step
-    )
-    return "web" if used else "task"
+    """Return the form that fits a thread: web if an agent used a browser, script if one ran
+    commands or changed files, else task.
+    """
+    from uncaged_capture.forms.script_flow import has_script_calls
+
+    traces = [one for one in source.traces if source.step is None or one.seq == source.step]
+    if any("recording" in trace.notes for trace in traces):
+        return "web"
+    return "script" if any(map(has_script_calls, traces)) else "task"
 
 
 def _capture_web(source: _Source, answers: _Answers) -> None:
@@ -163,6 +168,18 @@ def _candidate(source: _Source, form: str) -> FlowCandidate:
 
         bundle = source.engine.bundle(source.view.summary.hash)
         return captured_workflow(source.view, bundle.descriptor.raw, source.name)
+    if form == "script":
+        from uncaged_capture.forms.script_flow import script_candidate
+
+        return script_candidate(
+            source.engine,
+            source.view,
+            source.traces,
+            name=source.name,
+            step=source.step,
+            named=source.named,
+            environment=os.environ,
+        )
     from uncaged_capture.steps import flow_steps
 
     steps = flow_steps(

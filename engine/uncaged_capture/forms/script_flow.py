@@ -1,0 +1,212 @@
+"""Candidate of a captured script flow: its bundle, and its proof in a fresh workspace."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uncaged_bundles.builders.recipes.flows import ScriptFlow
+from uncaged_bundles.builders.recipes.recipe import parse_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
+from uncaged_bundles.errors import EngineBug, NotFoundError, RefusedError, UsageError
+from uncaged_bundles.records import dataclass, replace
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
+
+from ..calls import Command, FileEdit, FileWrite, calls_of
+from ..candidate import MayAct
+from ..proving import TrialProof, prove
+from ..traces import StepTrace
+from ..values import Parameter
+from ..workspaces import FreshWorkspace, files_of
+from .script import Expected, ScriptCapture, capture_script
+
+__all__ = ["ScriptCandidate", "has_script_calls", "script_candidate"]
+
+_COMPLAINTS = "[standard error]\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptCandidate:
+    """A script flow that was made of a role step. seq: of that step."""
+
+    name: str
+    view: ThreadView
+    seq: int
+    capture: ScriptCapture
+    environment: Mapping[str, str]
+
+    @property
+    def steps(self) -> Sequence[str]:
+        return self.capture.captured.steps
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        return [
+            f"call {one.call.number} ({one.call.tool}): {one.reason}"
+            for one in self.capture.captured.dropped
+        ]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self.capture.captured.remarks
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        return self.capture.captured.parameters
+
+    @property
+    def definition(self) -> str:
+        return ""
+
+    def source(self, remark: str = "") -> bytes:
+        """Return the bundle. remark: a sentence at the end of its description."""
+        captured = self.capture.captured
+        text = f"{captured.recipe['description']} {remark}".strip()
+        flow = parse_recipe({**captured.recipe, "description": " ".join(text.split())})
+        if not isinstance(flow, ScriptFlow):
+            raise EngineBug(f"the recipe of a script is a {type(flow).__name__}")
+        if captured.secrets:
+            secrets = {name: list(programs) for name, programs in captured.secrets.items()}
+            flow = dataclasses.replace(flow, policy={**flow.policy, "secrets": secrets})
+        return build_flow(flow, KNOWN).source
+
+    def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
+        """Run the script with the recorded values in a fresh workspace with the files that the
+        agent found; what it prints and the files that it leaves must be the recorded ones.
+
+        A script that only reads from hosts may do so again; one that may send something is run
+        only if *may_act* says so.
+        """
+        capture = self.capture
+        bundle = read_bundle(self.source(), KNOWN)
+        files = files_of(self.view.start, self.view.records, self.seq)
+        may_read = capture.sends is None and not capture.writes_outside
+
+        def allow(effect: TrialEffect) -> bool:
+            return may_read or may_act(effect)
+
+        try:
+            with FreshWorkspace.fresh(files, self.environment) as workspace:
+
+                def compare(found: TrialResult) -> Sequence[str]:
+                    return [*printed_differences(capture.printed, found), *workspace.differences()]
+
+                proof = prove(
+                    engine,
+                    bundle,
+                    compare=compare,
+                    params=capture.captured.values,
+                    directory=workspace.directory,
+                    decisions=Decisions(allow=allow),
+                )
+        except NotFoundError as exc:
+            return TrialProof(state="unproved", step=1, reason=str(exc))
+        if proof.state == "unproved" and capture.sends is not None:
+            return replace(proof, step=capture.step_of(capture.sends))
+        if proof.state == "different" and capture.unsteady:
+            reason = (
+                f"its result depends on {' and '.join(capture.unsteady)}: {proof.differences[0]}"
+            )
+            return replace(proof, state="unproved", step=1, reason=reason)
+        return proof
+
+
+def script_candidate(
+    engine: Engine,
+    view: ThreadView,
+    traces: Sequence[StepTrace],
+    *,
+    name: str,
+    step: int | None,
+    named: Mapping[str, str] | None,
+    environment: Mapping[str, str],
+) -> ScriptCandidate:
+    """Return the script flow of the commands and file changes of a thread's agent.
+
+    Args:
+        step: the role step; None if only one ran commands or changed files. named: values of
+            parameters by name.
+    Raises:
+        NotFoundError: no step, or not this one, did. UsageError: several did, and none is named.
+        RefusedError: no script can be made of it.
+    """
+    thread = view.summary.thread_id
+    found = [
+        trace for trace in traces if (step is None or trace.seq == step) and has_script_calls(trace)
+    ]
+    if not found:
+        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
+        raise NotFoundError(
+            f"{where} ran no command and changed no file; its tool calls: uncaged-workflow thread show {thread} --trace"
+        )
+    if len(found) > 1:
+        seqs = ", ".join(str(trace.seq) for trace in found)
+        raise UsageError(
+            f"steps {seqs} of thread {thread} ran commands or changed files; choose with --step"
+        )
+    trace = found[0]
+    if trace.left_out:
+        raise RefusedError(
+            f"the trace of step {trace.seq} lacks {trace.left_out:,} calls beyond its limit"
+        )
+    files = files_of(view.start, view.records, trace.seq)
+    tree = engine.store.work / thread
+    top = str(tree / files.subdirectory) if files is not None else ""
+    capture = capture_script(
+        calls_of(trace, top=top),
+        name=name,
+        prompt=str(view.start.get("parameters", {}).get("prompt", "")),
+        answer=_answer(view, trace.seq),
+        named=named,
+    )
+    return ScriptCandidate(
+        name=name, view=view, seq=trace.seq, capture=capture, environment=environment
+    )
+
+
+def has_script_calls(trace: StepTrace) -> bool:
+    """Tell whether an agent ran a command or changed a file."""
+    return any(isinstance(call.action, Command | FileWrite | FileEdit) for call in calls_of(trace))
+
+
+def printed_differences(expected: Sequence[Expected], found: TrialResult) -> list[str]:
+    """Return how what a script printed differs from what the recorded calls did."""
+    result: Mapping[str, Any] = found.result if isinstance(found.result, Mapping) else {}
+    data = result.get("data")
+    text = str(data.get("stdout", "")) if isinstance(data, Mapping) else ""
+    for one in expected:
+        if one.characters < 0:
+            return []
+        head, is_whole = one.head, len(one.head) == one.characters
+        stdout, complaints, _ = head.partition(_COMPLAINTS)
+        is_whole = is_whole or bool(complaints)
+        wanted = stdout if text.startswith(stdout) else stdout.rstrip("\n")
+        if not text.startswith(wanted):
+            shown = " ".join(text.split())[:80]
+            return [
+                f"call {one.number} printed {' '.join(stdout.split())[:80]!r}, and it is {shown!r} now"
+            ]
+        if not is_whole:
+            text = text[one.characters :]
+            continue
+        text = text[len(wanted) :]
+        if wanted != stdout or not stdout.endswith("\n"):
+            text = text.removeprefix("\n")
+    if text.strip():
+        return [f"it also printed {' '.join(text.split())[:80]!r}"]
+    return []
+
+
+def _answer(view: ThreadView, seq: int) -> str:
+    """Return what the agent of a step answered, with the texts of its data."""
+    import json
+
+    for record in view.records:
+        if record.get("seq") == seq and "role" in record:
+            data = json.dumps(record.get("meta", {}), ensure_ascii=False)
+            return f"{record.get('content', '')}\n{data}"
+    return ""

@@ -1,0 +1,126 @@
+"""Fresh workspaces for proofs: the files that a role step found, in a repository of their own, and
+how they differ afterwards from those that the step left.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.records import dataclass
+from uncaged_engine.services.git import Git, GitError, WorkspaceError
+
+__all__ = ["FreshWorkspace", "StepFiles", "files_of"]
+
+_WORDS = {
+    "A": "was not made",
+    "D": "is there and was not",
+    "M": "has another content",
+    "T": "has another type",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFiles:
+    """Files of a role step. before, after: commits in the repository; after is None if the step's
+    record names none. subdirectory: where the agent worked, "" for the top.
+    """
+
+    repository: Path
+    subdirectory: str
+    before: str
+    after: str | None
+
+
+def files_of(
+    start: Mapping[str, Any], records: Sequence[Mapping[str, Any]], seq: int
+) -> StepFiles | None:
+    """Return the files of a role step; None if its thread has no workspace."""
+    workspace = start.get("workspace")
+    if not isinstance(workspace, Mapping):
+        return None
+    before, after = str(workspace["base"]), None
+    for record in records:
+        error = record.get("error")
+        holder = record if "snapshot" in record else error if isinstance(error, Mapping) else {}
+        snapshot = holder.get("snapshot")
+        if not isinstance(snapshot, str):
+            continue
+        if int(record.get("seq", 0)) < seq:
+            before = snapshot
+        elif int(record.get("seq", 0)) == seq:
+            after = snapshot
+    return StepFiles(
+        repository=Path(str(workspace["repository"])),
+        subdirectory=str(workspace.get("subdirectory", "")),
+        before=before,
+        after=after,
+    )
+
+
+class FreshWorkspace:
+    """A fresh workspace. directory: where a script starts."""
+
+    def __init__(self, top: Path, files: StepFiles | None, environment: Mapping[str, str]) -> None:
+        self.top = top
+        self._files = files
+        self._environment = environment
+        self.directory = top / files.subdirectory if files is not None else top
+
+    @classmethod
+    @contextmanager
+    def fresh(
+        cls, files: StepFiles | None, environment: Mapping[str, str]
+    ) -> Iterator[FreshWorkspace]:
+        """Yield a workspace with the files that the step found, or an empty one, and remove it.
+
+        Raises:
+            NotFoundError: the repository or the commit is gone.
+        """
+        top = Path(tempfile.mkdtemp(prefix="uncaged-proof-"))
+        try:
+            top.chmod(0o755)
+            workspace = cls(top, files, environment)
+            if files is not None:
+                try:
+                    workspace._fill(files)
+                except (GitError, WorkspaceError) as exc:
+                    raise NotFoundError(
+                        f"the files that the step found are gone from {files.repository}: {exc}"
+                    ) from exc
+            yield workspace
+        finally:
+            shutil.rmtree(top, ignore_errors=True)
+
+    def differences(self) -> list[str]:
+        """Return how the files differ from those that the step left, one sentence for each file."""
+        files = self._files
+        if files is None or files.after is None:
+            return []
+        own = self._git(self.top)
+        own.run("add", "--all")
+        tree = own.line("write-tree")
+        listing = own.run(
+            "diff-tree", "-r", "-z", "--name-status", "--no-renames", tree, files.after
+        ).decode("utf-8", "replace")
+        parts = listing.split("\0")
+        pairs = zip(parts[::2], parts[1::2], strict=False)
+        return [f"the file {path} {_WORDS.get(kind, 'differs')}" for kind, path in pairs]
+
+    def _fill(self, files: StepFiles) -> None:
+        """Copy the objects of both commits, so that nothing is shared with the repository."""
+        source, own = self._git(files.repository), self._git(self.top)
+        own.run("init", "--quiet")
+        commits = "\n".join(filter(None, (files.before, files.after))).encode() + b"\n"
+        packed = source.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=commits)
+        own.run("index-pack", "--stdin", stdin=packed)
+        own.run("update-ref", "--no-deref", "HEAD", files.before)
+        own.run("reset", "--hard", "--quiet")
+
+    def _git(self, directory: Path) -> Git:
+        return Git(directory=directory, environment=self._environment)
