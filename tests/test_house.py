@@ -51,6 +51,7 @@ MAY_IMPORT = {
         "uncaged_models",
         "uncaged_browser",
         "uncaged_tools",
+        "uncaged_repair",
     },
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},

@@ -318,3 +318,76 @@ def test_a_request_gets_more_time_where_the_script_states_one_limit() -> None:
     assert "timeout_s=10)" in script_of(found(read_case(task(text), records)))
     twice = task(text + text.partition("\n")[2])
     assert found(read_case(twice, records)).candidates == ()
+
+
+def wrong(recipe: Mapping[str, Any], message: str) -> FoundFixes:
+    """Return what is found for a thread of the first example with this result."""
+    first = recipe["examples"][0]
+    records: list[dict[str, Any]] = [
+        {"parameters": {"prompt": first["sentence"], "params": first["params"]}},
+        {"end": "completed", "result": {"success": True, "message": message}},
+    ]
+    return found(read_case(recipe, records))
+
+
+SUM = """\
+import os
+total = 0
+for number in range(int(os.environ["PARAM_N"])):
+    total += number
+print(total)
+"""
+
+
+def test_a_script_is_off_by_one() -> None:
+    """The edit that meets all examples; with one example too many edits do."""
+    examples = [
+        {"sentence": f"sum {n}", "params": {"n": n}, "expect": {"equals": str(total)}}
+        for n, total in ((3, 6), (4, 10), (1, 1))
+    ]
+    recipe = bash("", {"name": "n", "type": "integer"})
+    recipe["script"] = {"language": "python", "body": SUM}
+    fixed = wrong({**recipe, "examples": examples}, "3")
+    assert 'range(int(os.environ["PARAM_N"]) + 1)' in script_of(fixed)
+    fewer = wrong({**recipe, "examples": examples[:1]}, "3")
+    assert fewer.candidates == ()
+    assert "at least 2" in fewer.looked[0]
+    writing = {**recipe, "policy": {"script": {"write": ["/tmp/x"]}}, "examples": examples}
+    assert wrong(writing, "3").candidates == ()
+
+
+def test_a_task_is_off_by_one() -> None:
+    """Its bundle runs in the sandbox; edits that agree on varied values count as one."""
+    script = "async def execute(api, params):\n    return ','.join(params['items'][1:-1])\n"
+    examples = [
+        {"sentence": "a", "params": {"items": ["a", "b", "c"]}, "expect": {"equals": "b,c"}},
+        {"sentence": "b", "params": {"items": ["x", "y"]}, "expect": {"equals": "y"}},
+    ]
+    recipe = task(script, {"name": "items", "type": "array"})
+    fixed = wrong({**recipe, "description": "x", "policy": {}, "examples": examples}, "b")
+    assert "params['items'][1:])" in script_of(fixed)
+
+
+def test_a_service_that_is_down_is_no_fault_of_the_flow() -> None:
+    """The report says so; neither does a redirect to another host widen the policy."""
+    down = found(case(task(READ), got({}, 503)))
+    assert (down.candidates, "no change of the flow" in down.looked[0]) == ((), True)
+    message = 'the policy does not name the host ads.example; add "ads.example" to "http": {"hosts": [...]}'
+    records: list[dict[str, Any]] = [
+        {"parameters": {"prompt": "", "params": {}}},
+        {"seq": 1, "intent": {"http": {"url": URL}}},
+        {"seq": 1, "error": {"kind": "policy", "message": message}},
+    ]
+    assert found(read_case(task(READ), records)).candidates == ()
+    own = json.loads(json.dumps(records).replace("api.example", "ads.example"))
+    [fix] = found(read_case(task(READ), own)).candidates
+    assert fix.recipe["policy"]["http"]["hosts"] == ["api.example", "ads.example"]
+
+
+def test_a_field_that_became_none_is_found_by_the_last_success() -> None:
+    """A script that reads with `get` fails later, or not at all."""
+    text = 'async def execute(api, params):\n    return 2 * x.get("temp")\n'
+    cause = "t: TypeError: unsupported operand (after step 1 (http))"
+    old = {"status": 200, "json": {"temp": 4, "wind": 1}}
+    one = case(task(text), got({"temperature": 5, "wind": 1}), cause=cause, before=old)
+    assert 'x.get("temperature")' in script_of(found(one))

@@ -50,7 +50,8 @@ def answer() -> dict[str, object]:
 @pytest.fixture(scope="module")
 def web(answer: dict[str, object]) -> Iterator[WebServer]:
     def script(_seen: Seen) -> Reply:
-        return data(answer)
+        fields = dict(answer)
+        return data(fields, status=int(str(fields.pop("status", 200))))
 
     with serving(script) as server:
         yield server
@@ -250,3 +251,62 @@ def test_two_rounds_of_correction_are_the_end(
     assert result["success"] is False
     assert "the proof failed" in result["message"]
     assert Proposals(engine.store).all() == ()
+
+
+def test_a_success_that_an_example_does_not_expect_is_a_failure(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """The script is corrected, and the fork runs it again."""
+    examples = [
+        {"sentence": f"double {n}", "params": {"n": n}, "expect": {"equals": str(2 * n)}}
+        for n in (3, 10, 0)
+    ]
+    recipe = {
+        "actionName": "double",
+        "description": "Twice a number.",
+        "parameters": [{"name": "n", "type": "integer", "required": True, "description": "n"}],
+        "script": {
+            "language": "python",
+            "body": "import os\nprint(len(range(2 * int(os.environ['PARAM_N']) + 1)))\n",
+        },
+        "policy": {"script": {}},
+        "examples": examples,
+    }
+    source = build_flow(parse_recipe(recipe)).source
+    engine.add("double", source, accept=lambda _sentences: True)
+    thread = engine.run("double", prompt="double 3", params={"n": 3})
+    assert wait(engine, thread).message == "7"
+    result = fix(engine, thread, tmp_path)
+    assert result["success"] is True, result
+    [proposal] = Proposals(engine.store).all()
+    evidence: Any = proposal.evidence
+    assert {one["outcome"] for one in evidence["examples"]} == {"passed"}
+    Proposals(engine.store).accept(proposal.id, accept=lambda _wider: False, now_ms=NOW_MS)
+    forked = engine.fork(thread, cut=Cut(at=result["data"]["keep"]), on="double")
+    assert wait(engine, forked).message == "6"
+    other = engine.run("double", prompt="", params={"n": 3})
+    wait(engine, other)
+    with pytest.raises(RefusedError, match="has success"):
+        failed_thread(engine, other)
+
+
+def test_a_request_that_sends_is_not_sent_again(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """A POST that lacks a new field is proposed as unproved at its step."""
+    script = (
+        "async def execute(api, params):\n"
+        f'    sent = await api.http("POST", {web.url!r}, json={{"city": params.city}})\n'
+        "    return sent.text if not sent.error else {'success': False, 'error': sent.error}\n"
+    )
+    units = {**CITY, "name": "units", "required": False, "default": "metric"}
+    add_weather(engine, web, script=script, parameters=[CITY, units], examples=[])
+    answer.clear()
+    answer.update({"status": 422, "error": "'units' is required"})
+    bad = run(engine)
+    sent = len(web.seen)
+    result = fix(engine, bad, tmp_path)
+    assert len(web.seen) == sent
+    assert result["success"] is True, result
+    [proposal] = Proposals(engine.store).all()
+    assert str(proposal.evidence["trial"]).startswith("unproved at step 1")

@@ -11,7 +11,7 @@ from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import UncagedError
 
 from ..display import json_output
-from ..display.output import Styled, note, result
+from ..display.output import Styled, next_step, note, result
 from ..inputs.options import flow_argument, json_option
 from ..runtime import open_engine
 
@@ -115,6 +115,8 @@ def show(outcome: Mapping[str, object]) -> None:
     )
     if word != "passed":
         note("         ", shorten(str(outcome["message"]), SHOWN_COLUMNS))
+    if word == "failed" and "threadId" in outcome:
+        next_step(f"uncaged-workflow fix {outcome['threadId']}")
 
 
 def _summary(outcomes: list[str]) -> str:

@@ -22,6 +22,8 @@ KINDS = (
     "required_field",
     "wrong_type",
     "short_timeout",
+    "wrong_script",
+    "elsewhere",
 )
 """Modules of `kinds`; each has a function `candidates`."""
 

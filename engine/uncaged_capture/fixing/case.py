@@ -9,9 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LACKING", "FailedStep", "FixCase", "Recipe", "RecordedStep", "read_case"]
+from uncaged_bundles.examples import Example
+
+__all__ = [
+    "EXAMPLE",
+    "LACKING",
+    "FailedStep",
+    "FixCase",
+    "Recipe",
+    "RecordedStep",
+    "read_case",
+    "wrong_example",
+]
 
 Recipe = Mapping[str, Any]
+EXAMPLE = "example"
+"""Kind of error of a thread with success whose result an example does not expect."""
 LACKING = "environment"
 """Kind of error of an effect for which the machine lacks something; its thread is paused."""
 RAISED = re.compile(r": (?P<type>[A-Za-z_]\w*): ")
@@ -142,7 +155,9 @@ class FixCase:
 
 
 def read_case(
-    recipe: Recipe, records: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]] = ()
+    recipe: Recipe,
+    records: Sequence[Mapping[str, Any]],
+    before: Sequence[Mapping[str, Any]] = (),
 ) -> FixCase:
     """Return the case of a journal's records, the start record first.
 
@@ -153,7 +168,10 @@ def read_case(
     steps, end = tuple(_steps(records)), next((one for one in records if "end" in one), {})
     parameters = start.get("parameters", {})
     failed = next((one for step in reversed(steps) if (one := step.problem) is not None), None)
-    word, cause = _cause(end)
+    wrong = wrong_example(recipe.get("examples", []), start, end)
+    word, cause = (EXAMPLE, wrong) if wrong is not None else _cause(end)
+    if wrong is not None and steps and isinstance(recipe.get("script"), Mapping):
+        failed = FailedStep(step=steps[-1], word=EXAMPLE, message=wrong)
     return FixCase(
         recipe=recipe,
         steps=steps,
@@ -164,6 +182,28 @@ def read_case(
         prompt=str(parameters.get("prompt", "")),
         params=parameters.get("params", {}),
     )
+
+
+def wrong_example(examples: object, start: Mapping[str, Any], end: Mapping[str, Any]) -> str | None:
+    """Return how the result of a thread with success differs from what the example with its
+    sentence and values expects; None if it does not.
+
+    Args:
+        start, end: records of the thread.
+    """
+    parameters, result = start.get("parameters", {}), end.get("result")
+    if not isinstance(examples, list) or not isinstance(result, Mapping):
+        return None
+    if result.get("success", True) is False:
+        return None
+    for index, raw in enumerate(examples):
+        example = Example.read(raw, ("examples", index))
+        params = parameters.get("params", {})
+        if example.sentence == parameters.get("prompt") and example.params is not None:
+            difference = example.difference({"message": "", **result, "success": True})
+            if {**params, **example.params} == params and difference is not None:
+                return f"the example {example.sentence!r} fails: {difference}"
+    return None
 
 
 def _steps(records: Sequence[Mapping[str, Any]]) -> Iterator[RecordedStep]:

@@ -18,7 +18,7 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.services.registry import KNOWN
 
-from .case import LACKING, FixCase, Recipe, read_case
+from .case import LACKING, FixCase, Recipe, read_case, wrong_example
 
 __all__ = ["FLOW_FILE", "FailedThread", "failed_thread", "files_of", "recipe_of"]
 
@@ -50,7 +50,7 @@ def failed_thread(engine: Engine, text: str) -> FailedThread:
     """
     view = engine.thread(text)
     summary = view.summary
-    if not _has_failed(view) and not _lacks(view):
+    if not (_has_failed(view) or _lacks(view) or _has_wrong_result(engine, view)):
         state = "has success" if summary.status == "completed" else f"is {summary.status}"
         raise RefusedError(f"thread {summary.thread_id} {state}; only a failed thread is fixed")
     if summary.imported:
@@ -146,6 +146,14 @@ def _has_failed(view: ThreadView) -> bool:
     )
 
 
+def _has_wrong_result(engine: Engine, view: ThreadView) -> bool:
+    """Whether the result of a thread with success is not what an example of its flow expects."""
+    if view.summary.status != "completed" or view.end is None:
+        return False
+    descriptor = engine.store.load_descriptor(view.summary.hash, KNOWN)
+    return wrong_example(descriptor.raw.get("examples"), view.start, view.end) is not None
+
+
 def _lacks(view: ThreadView) -> bool:
     """Whether the thread is paused because the machine lacks something."""
     last = view.records[-1] if view.records else {}
@@ -158,5 +166,7 @@ def _last_success(engine: Engine, flow: str, failed: ThreadId) -> Sequence[Mappi
         is_own = one.thread_id != failed and not one.imported
         if is_own and one.status == "completed" and one.success:
             view = engine.thread(one.thread_id)
+            if _has_wrong_result(engine, view):
+                continue
             return [dict(view.start), *view.records]
     return ()

@@ -6,18 +6,26 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
-from uncaged_engine.services.sandbox import ScriptBounds, choose, run_script
+from uncaged_engine.services.sandbox import (
+    ScriptBounds,
+    choose,
+    find_interpreter,
+    python_prefixes,
+    run_script,
+)
 
 from .likeness import likeness
 
 __all__ = ["Machine"]
 
 HELP_S = 10.0
+SEARCH_S = 120.0
+OUTPUT_BYTES = 16 << 20
 LIKE = 0.6
 MAX_ENTRIES = 5_000
 MAX_DEPTH = 3
@@ -57,6 +65,36 @@ class Machine:
         except (UncagedError, OSError):
             return ""
         return (done.stdout + done.stderr).decode("utf-8", "replace")
+
+    def run_python(self, program: str, request: str, reads: Sequence[Path], directory: Path) -> str:
+        """Run a Python program in the sandbox, with these files for reading and without network;
+        return its output, "" if it fails.
+
+        Args:
+            request: its standard input. directory: a private one, for the program's text.
+        """
+        file = directory / "program.py"
+        file.write_text(program, "utf-8")
+        file.chmod(0o444)
+        directory.chmod(0o755)
+        python = find_interpreter().executable
+        bounds = ScriptBounds(
+            read=(directory, *reads, *python_prefixes(python)),
+            timeout_s=SEARCH_S,
+            output_bytes=OUTPUT_BYTES,
+        )
+        try:
+            done = run_script(
+                [str(python), "-I", "-B", "-X", "utf8", str(file)],
+                bounds,
+                mechanism=choose(self.sandbox, scripts=True),
+                cwd=None,
+                environment={"PATH": self.environment.get("PATH", ""), "LC_ALL": "C.UTF-8"},
+                stdin=request.encode(),
+            )
+        except (UncagedError, OSError):
+            return ""
+        return done.stdout.decode("utf-8", "replace") if done.exit_code == 0 else ""
 
     def moved(self, path: Path) -> tuple[Path, ...]:
         """Return the existing paths that may be a missing one: its name further down or beside, or

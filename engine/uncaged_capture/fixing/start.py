@@ -21,6 +21,9 @@ from .scratch import make_repository
 __all__ = ["FLOW", "StartedFix", "remove_directory", "result_of", "start_fix"]
 
 FLOW = "fix-flow"
+PLACE = "fixing"
+"""Directory of the store for repositories of fixes that run."""
+WEEK_MS = 7 * 24 * 3600 * 1000
 PROMPT = "Fix the flow {flow}, which failed: error.txt has the error."
 
 
@@ -57,9 +60,10 @@ def start_fix(
     failed = failed_thread(engine, text)
     if (reason := repeated_failure(Proposals(engine.store), failed, now_ms)) is not None:
         raise RefusedError(reason)
-    repository = _new_directory(engine, failed.id, now_ms)
+    _sweep(engine.store.root / PLACE, now_ms)
+    repository = engine.store.root / PLACE / f"{failed.id}-{now_ms}"
     make_repository(repository, files_of(failed), environment)
-    # crash here: a repository that no thread works in; `remove_directory` of a later fix ends it
+    # crash here: a repository that no thread works in; a later fix sweeps it
     thread = engine.run(
         FLOW,
         prompt=PROMPT.format(flow=failed.flow),
@@ -76,9 +80,12 @@ def start_fix(
     return StartedFix(failed=failed, thread=thread, directory=repository)
 
 
-def _new_directory(engine: Engine, failed: ThreadId, now_ms: int) -> Path:
-    """Return a new directory for the repository of a fix."""
-    return engine.store.root / "fixing" / f"{failed}-{now_ms:x}"
+def _sweep(place: Path, now_ms: int) -> None:
+    """Remove repositories that a command which was killed left a week ago."""
+    for path in place.glob("*-*"):
+        made = path.name.rpartition("-")[2]
+        if made.isdecimal() and now_ms - int(made) > WEEK_MS:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_directory(started: StartedFix) -> None:

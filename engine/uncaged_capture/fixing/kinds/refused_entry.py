@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from ..candidates import FixCandidate
 from ..case import FixCase
@@ -27,7 +29,9 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     recipe, named = case.recipe, list[str]()
     for kind, key, entry in dict.fromkeys(_entries(case)):
         known = replace(case, recipe=recipe).limits(kind).get(key, [])
-        if isinstance(known, list) and entry not in known:
+        if not is_wanted(case, key, entry):
+            yield f"the policy refused {entry}, which the flow does not name"
+        elif isinstance(known, list) and entry not in known:
             recipe = replace(case, recipe=recipe).with_limits(kind, **{key: [*known, entry]})
             named.append(f"{kind}: {key} {entry}")
     if named:
@@ -54,6 +58,23 @@ def _entries(case: FixCase) -> Iterator[tuple[str, str, str]]:
         yield found["kind"], found["key"], found["entry"]
     for found in FLOW_ENTRY.finditer(text):
         yield "flow", "names", found["name"]
+
+
+def is_wanted(case: FixCase, key: str, entry: str) -> bool:
+    """Whether the flow itself names what was refused, or a value of its run does. A redirect, or a
+    program that another one starts, is not the flow's.
+    """
+    if entry.startswith("param:"):
+        return True
+    body = case.failed.step.body if case.failed is not None else None
+    url = str(body.get("url", "")) if isinstance(body, Mapping) else ""
+    if key in ("hosts", "network") and url:
+        return urlsplit(url).netloc == entry
+    named = Path(entry).name if key in ("read", "write") else entry
+    values = " ".join(str(value) for value in case.params.values())
+    return (
+        re.search(rf"(?<![\w.-]){re.escape(named)}(?![\w-])", f"{case.text} {values}") is not None
+    )
 
 
 def _portable(case: FixCase, entry: str) -> str:

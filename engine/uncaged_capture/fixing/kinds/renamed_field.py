@@ -34,7 +34,7 @@ Shape = Mapping[str, Any]
 
 def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     """Yield the flow with the new name in place of the one that is missing."""
-    name = missing_name(case)
+    name = missing_name(case) or vanished_name(case)
     if name is None or case.language not in ("python", "bash"):
         return
     del machine
@@ -65,6 +65,22 @@ def missing_name(case: FixCase) -> str | None:
         if found := pattern.search(case.message):
             return found["name"]
     return None
+
+
+def vanished_name(case: FixCase) -> str | None:
+    """Return the one field that the script reads, that the last success had, and that no answer has
+    any more: a script may fail later, at the None in its place.
+    """
+    if case.failed is not None:
+        return None
+    now = {key for shape in shapes_of(case.steps) for key in shape}
+    before = {key for shape in shapes_of(case.before) for key in shape}
+    gone = [
+        key
+        for key in sorted(before - now)
+        if now and renamed(case.text, key, f"{key}_", case.language, known=parameter_names(case))
+    ]
+    return gone[0] if len(gone) == 1 else None
 
 
 def new_names(name: str, shapes: list[Shape], old: list[Shape], text: str) -> tuple[str, ...]:
