@@ -30,6 +30,7 @@ from . import (
     snapshot,
     starting,
     steps,
+    tracing,
     turns,
     waiting,
     web,
@@ -43,7 +44,7 @@ from .bench import SHARED_MEMORY, Bench, Figure, filesystem_of
 from .table import Row, as_document, render
 
 MODULES = (
-    *(counts, steps, turns, replaying, checking, starting, registry, listing),
+    *(counts, steps, turns, tracing, replaying, checking, starting, registry, listing),
     *(
         waiting,
         crowds,

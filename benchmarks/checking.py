@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from uncaged_bundles.ids import BundleHash
-from uncaged_bundles.validation.validate import read_bundle
+from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.threads.replay_groups import group_checks
 
 from . import flows, listing
 from .bench import Bench, Figure
@@ -21,34 +22,42 @@ STEPS = 20
 
 
 def check(bench: Bench) -> Sequence[Row]:
-    """`add --check`: every past thread is replayed in one sandbox process, against reading the same
-    journals.
+    """`add --check` and `regress`: every past thread is replayed in one sandbox process, against
+    reading the same journals.
     """
     count = bench.scaled(THREADS)
     with bench.laboratory() as laboratory:
         bundle = laboratory.add("steps", flows.source("steps", flows.STEPS))
-        listing.fill(laboratory, bundle, count, steps=STEPS)
+        listing.fill(laboratory, bundle, count, steps=STEPS, all_ended=True)
         other = read_bundle(flows.source("steps", flows.STEPS, edition=1), KNOWN)
-        rounds = []
-        for _ in bench.rounds(7):
-            read_s, parsed_s = _reading(laboratory, bundle)
-            begin = time.perf_counter()
-            checked = laboratory.engine.check("steps", other)
-            rounds.append((time.perf_counter() - begin, parsed_s, read_s))
-            if len(checked) != count:
-                raise ValueError(f"{len(checked)} threads were checked, not {count}")
+        return (
+            _replayed(bench, laboratory, bundle, other, "`add --check`"),
+            _replayed(bench, laboratory, bundle, laboratory.engine.bundle("steps"), "`regress`"),
+        )
+
+
+def _replayed(
+    bench: Bench, laboratory: Laboratory, past: BundleHash, version: Bundle, verb: str
+) -> Row:
+    """Measure the replay of all threads with a version. past: the version that they ran."""
+    count, rounds = bench.scaled(THREADS), []
+    for _ in bench.rounds(7):
+        read_s, parsed_s = _reading(laboratory, past)
+        begin = time.perf_counter()
+        groups = group_checks(laboratory.engine.check("steps", version))
+        rounds.append((time.perf_counter() - begin, parsed_s, read_s))
+        if [(len(one.checks), one.newest.identical) for one in groups] != [(count, True)]:
+            raise ValueError(f"not all of the {count} threads replay alike")
     took, parsed, read = (median(column) * 1000 for column in zip(*rounds, strict=True))
-    return (
-        Row(
-            figure="check",
-            title=f"`add --check` over {count:,} past threads of {STEPS} steps",
-            values=ratios((ours, bare) for ours, bare, _ in rounds),
-            unit="×",
-            baseline=f"{parsed:.0f} ms read the same files and parse their lines",
-            reach=10.0,
-            missed="every line's digest is computed, and the bundle is run again for every step",
-            remark=f"{took:.0f} ms; {took / read:.0f} times the {read:.0f} ms that their bytes alone take",
-        ),
+    return Row(
+        figure="check",
+        title=f"{verb} over {count:,} past threads of {STEPS} steps",
+        values=ratios((ours, bare) for ours, bare, _ in rounds),
+        unit="×",
+        baseline=f"{parsed:.0f} ms read the same files and parse their lines",
+        reach=10.0,
+        missed="every line's digest is computed, and the bundle is run again for every step",
+        remark=f"{took:.0f} ms; {took / read:.0f} times the {read:.0f} ms that their bytes alone take",
     )
 
 

@@ -92,13 +92,13 @@ def crowd(bench: Bench) -> Sequence[Row]:
 
 
 @contextmanager
-def agents(laboratory: Laboratory, *, seconds: float) -> Iterator[None]:
+def agents(laboratory: Laboratory, *, seconds: float, calls: int = 0) -> Iterator[None]:
     """Inside, workers that start know the agent of the figures, as they know any agent of another
     distribution.
     """
     plugin = laboratory.directory / "plugin"
     metadata = plugin / "uncaged_bench-1.dist-info"
-    metadata.mkdir(parents=True)
+    metadata.mkdir(parents=True, exist_ok=True)
     (metadata / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: uncaged-bench\nVersion: 1\n", "utf-8"
     )
@@ -109,6 +109,7 @@ def agents(laboratory: Laboratory, *, seconds: float) -> Iterator[None]:
         "use": "bench",
         "characters": ANSWER_CHARACTERS,
         "seconds": seconds,
+        "calls": calls,
     }
     config = {
         "agents": {"bench": agent},

@@ -4,7 +4,6 @@ outcome. No outcome and no record holds a secret of the agent.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -71,8 +70,7 @@ class RoleTurn:
         """Return the outcome with the hash of the blob that holds the tool calls."""
         if self.trace.is_empty:
             return outcome
-        data = json.dumps(self.trace.document(), ensure_ascii=False, separators=(",", ":")).encode()
-        name = {"trace": BlobDirectory(self.context.store.blobs).put(data)}
+        name = {"trace": BlobDirectory(self.context.store.blobs).put_aside(self.trace.encoded())}
         if isinstance(outcome, Failure):
             return Failure(error={**outcome.error, **name})
         return Answer(fields={**outcome.fields, **name})

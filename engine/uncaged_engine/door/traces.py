@@ -77,6 +77,10 @@ class AgentTrace:
         if len(json.dumps(value, ensure_ascii=False)) <= _MAX_NOTE_CHARACTERS:
             self._notes[name] = self._redact(value)
 
+    def encoded(self) -> bytes:
+        """Return the trace as it is kept in a blob."""
+        return json.dumps(self.document(), ensure_ascii=False, separators=(",", ":")).encode()
+
     def document(self) -> dict[str, object]:
         """Return the trace as JSON data."""
         return {

@@ -25,6 +25,14 @@ def test_what_was_put_can_be_got(blobs: BlobDirectory) -> None:
     assert [one.name for one in blobs.directory.iterdir()] == [name]
 
 
+def test_a_blob_put_aside_is_the_same_file(blobs: BlobDirectory) -> None:
+    """Whichever way bytes are put, they are one file, and no temporary one is left."""
+    name = blobs.put_aside(b"large")
+    assert blobs.put_aside(b"large") == blobs.put(b"large") == name
+    assert blobs.get(name) == b"large"
+    assert [one.name for one in blobs.directory.iterdir()] == [name]
+
+
 def test_a_blob_that_lies_is_not_believed(blobs: BlobDirectory) -> None:
     """Changed bytes and a missing file are errors that name the blob."""
     name = blobs.put(b"large")
