@@ -27,6 +27,7 @@ __all__ = [
     "ResultReference",
     "chosen_in",
     "link",
+    "link_text",
     "references_in",
 ]
 
@@ -131,6 +132,12 @@ def link(calls: Sequence[RanFlow], parameters: Sequence[Parameter]) -> tuple[Lin
         # the latest result first: an agent uses what it just got
         known[:0] = _values_of(call)
     return tuple(linked)
+
+
+def link_text(text: str, calls: Sequence[RanFlow], parameters: Sequence[Parameter]) -> Linked:
+    """Return a text after all calls, linked to the parameters and to their results."""
+    known = [value for call in reversed(calls) for value in _values_of(call)]
+    return _Linker(known, parameters).value(text, "")
 
 
 def references_in(value: Linked) -> Iterator[ResultReference]:
@@ -246,6 +253,7 @@ class _Linker:
             for one in self._known
             if isinstance(one.value, str | int | float)
             and _is_distinct(one.value)
+            and _is_telling(str(one.value))
             and str(one.value) in text
             and occurs(str(one.value), text)
         ]
@@ -300,6 +308,11 @@ def _is_distinct(value: object) -> bool:
     if isinstance(value, Mapping | list):
         return len(value) > 1 or any(_is_distinct(part) for part in _parts(value))
     return False
+
+
+def _is_telling(text: str) -> bool:
+    """Tell whether a text is no mere word, which a longer text has by chance."""
+    return not text.isalpha() or not text.islower()
 
 
 def _parts(value: Mapping[str, object] | list[object]) -> Iterator[object]:

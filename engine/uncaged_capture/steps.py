@@ -8,44 +8,49 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.records import dataclass, replace
 from uncaged_engine.api import Engine, ThreadView
-from uncaged_engine.door.effects import handled
-from uncaged_engine.door.outcomes import Answer, Failure, Outcome
+from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.services.trials import TrialEffect, TrialResult
-from uncaged_models.conversation import clean
 from uncaged_tools.flows import FlowTool
 
 from .calls import FileLook, FlowCall, Other, TraceCall, WebRead, calls_of, texts_in
 from .flow_calls import FlowThreads, flow_tools, gone_flows, ran_flow, shown_call
-from .linking import LinkedCall, RanFlow, chosen_in, link, references_in
-from .proving import differences_of
-from .selecting import Dropped, occurs, select, values_in
+from .linking import (
+    JoinedText,
+    Linked,
+    LinkedCall,
+    RanFlow,
+    chosen_in,
+    link,
+    link_text,
+    references_in,
+)
+from .needed import needed_calls, only_reads, repeated_calls, result_call
+from .recorded import recorded_outcome, result_differences
+from .selecting import Dropped, select
 from .traces import StepTrace
 from .values import Parameter, parameters_of
 
 __all__ = ["FlowSteps", "flow_steps"]
 
-_KINDS = frozenset({"text", "number", "path", "url", "date"})
-"""Names of parameters for which the prompt gave none."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,59}")
-_ONLY_READS = frozenset({"fetch", "search", "llm", "now", "null", "catalog"})
-"""Effects with which a flow changes nothing."""
+_LONGEST_ANSWER = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSteps:
     """What an agent did by calls of flows.
 
-    prompt: of the thread. answer: of the agent. threads: that the calls ran, by the number of the
+    prompt: of the thread. answer: of the agent, linked; None if it may hold values that are not of
+    the results. threads: that the calls ran, by the number of the
     call. result: the number of the call whose result is that of the flow.
     """
 
     prompt: str
-    answer: str
+    answer: Linked
     calls: tuple[LinkedCall, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
@@ -63,7 +68,7 @@ class FlowSteps:
         lines: list[str] = []
         for step, call in enumerate(self.calls, 1):
             where = f"the result of step {step} ({call.ran.flow})"
-            lines += _differences(call.ran, outcomes.get(step), where)
+            lines += result_differences(call.ran, outcomes.get(step), where)
         return lines
 
     def known(self, effect: TrialEffect) -> Outcome | None:
@@ -73,7 +78,7 @@ class FlowSteps:
         if effect.harmless or len(effect.flows) != 1 or not 0 < effect.step <= len(self.calls):
             return None
         thread = self.threads.threads.get(self.calls[effect.step - 1].ran.number)
-        return None if thread is None else _recorded_outcome(thread, effect)
+        return None if thread is None else recorded_outcome(thread, effect)
 
 
 def flow_steps(
@@ -97,7 +102,7 @@ def flow_steps(
     calls = calls_of(trace, flows={name: tool.flow for name, tool in known.items()})
     _refuse_gone(engine, view, trace, calls, known)
     prompt = str(view.start.get("parameters", {}).get("prompt", ""))
-    answer = _answer(view, trace.seq)
+    message, answer = _answer(view, trace.seq)
     chosen = select(calls, answer=answer, prompt=prompt)
     # the ids in a stranger's archive may be those of threads that ran here
     imported = view.summary.imported
@@ -118,27 +123,37 @@ def flow_steps(
             )
         else:
             dropped.append(Dropped(call=call, reason="it calls no flow"))
-    parameters = named_by_arguments(kept, _parameters(kept, prompt, named))
-    linked, unused = _needed(engine, link(kept, parameters), answer)
+    parameters = _parameters(kept, prompt, named)
+    if not named:
+        parameters = named_by_arguments(kept, parameters)
+    readers = {call.number for call in kept if only_reads(engine, call, threads)}
     by_number = {call.number: call for call in calls}
+    repeated = repeated_calls(kept, readers)
+    kept = [call for call in kept if call.number not in repeated]
+    linked, unused = needed_calls(link(kept, parameters), readers, answer)
+    dropped += [
+        Dropped(call=by_number[number], reason=f"it repeats call {first}")
+        for number, first in repeated.items()
+    ]
     dropped += [
         Dropped(call=by_number[number], reason="it only reads, and nothing used its result")
         for number in unused
     ]
     if not linked:
         raise RefusedError("no call of a flow is left that a flow needs")
+    used = _used(linked, parameters)
     return FlowSteps(
         prompt=prompt,
-        answer=answer,
+        answer=_linked_answer(message, linked, used),
         calls=linked,
         left_out=tuple(
             f"{shown_call(one.call)}: {one.reason}"
             for one in sorted(dropped, key=lambda one: one.call.number)
         ),
         notes=tuple(_notes(engine, linked, calls)),
-        parameters=_used(linked, parameters),
+        parameters=used,
         threads=threads,
-        result=_result_of(linked, answer),
+        result=result_call(linked, answer),
     )
 
 
@@ -193,13 +208,30 @@ def _refuse_gone(
             )
 
 
-def _answer(view: ThreadView, seq: int) -> str:
-    """Return what the agent of a step answered, its data included."""
+def _answer(view: ThreadView, seq: int) -> tuple[str, str]:
+    """Return what the agent of a step answered to the person, and all of its answer."""
     for record in view.records:
         if record.get("seq") == seq and "role" in record:
-            data = json.dumps(record.get("meta", {}), ensure_ascii=False)
-            return f"{record.get('content', '')}\n{data}"
-    return ""
+            meta = record.get("meta", {})
+            message = meta.get("message") if isinstance(meta, Mapping) else None
+            content = str(record.get("content", ""))
+            shown = message if isinstance(message, str) else content.strip()
+            return shown, f"{content}\n{json.dumps(meta, ensure_ascii=False)}"
+    return "", ""
+
+
+def _linked_answer(
+    message: str, calls: Sequence[LinkedCall], parameters: Sequence[Parameter]
+) -> Linked:
+    """Return an answer in which all values are those of results and parameters; None for others."""
+    if len(message) > _LONGEST_ANSWER:
+        return None
+    linked = link_text(message, [call.ran for call in calls], parameters)
+    if next(references_in(linked), None) is None:
+        return None
+    pieces = linked.pieces if isinstance(linked, JoinedText) else ()
+    literal = "".join(piece for piece in pieces if isinstance(piece, str))
+    return None if any(letter.isdigit() for letter in literal) else linked
 
 
 def _parameters(
@@ -212,13 +244,10 @@ def _parameters(
 def named_by_arguments(
     calls: Sequence[RanFlow], parameters: Sequence[Parameter]
 ) -> tuple[Parameter, ...]:
-    """Return the parameters; one whose name only says its kind gets that of the first argument
-    whose whole value it is.
-    """
+    """Return the parameters with the name of the first argument whose whole value they are."""
     names = {one.name for one in parameters}
     found: list[Parameter] = []
     for parameter in parameters:
-        base = parameter.name.rstrip("0123456789")
         name = next(
             (
                 argument
@@ -228,51 +257,16 @@ def named_by_arguments(
             ),
             "",
         )
-        if base in _KINDS and not parameter.secret and _NAME.fullmatch(name) and name not in names:
-            names.add(name)
-            found.append(replace(parameter, name=name))
-        else:
+        if name == parameter.name or parameter.secret or not _NAME.fullmatch(name):
             found.append(parameter)
-    return tuple(found)
-
-
-def _needed(
-    engine: Engine, calls: Sequence[LinkedCall], answer: str
-) -> tuple[tuple[LinkedCall, ...], tuple[int, ...]]:
-    """Return the calls that are needed, and the numbers of those of reading flows whose result
-    neither a needed call nor the answer uses.
-    """
-    needed: list[LinkedCall] = []
-    unused: list[int] = []
-    used: set[int] = set()
-    for at, call in reversed(list(enumerate(calls))):
-        number = call.ran.number
-        is_last = at == len(calls) - 1
-        if not (is_last or number in used or _acts(engine, call.ran) or _is_in(call.ran, answer)):
-            unused.append(number)
             continue
-        needed.append(call)
-        used.update(
-            reference.number for reference in references_in([call.prompt, *call.params.values()])
-        )
-    return tuple(reversed(needed)), tuple(reversed(unused))
-
-
-def _acts(engine: Engine, ran: RanFlow) -> bool:
-    """Tell whether a flow may do more than read."""
-    return not _ONLY_READS.issuperset(engine.bundle(ran.flow).descriptor.policy.limits)
-
-
-def _is_in(ran: RanFlow, answer: str) -> bool:
-    """Tell whether the answer has text of a call's result."""
-    texts = [ran.head] if ran.result is None else [ran.result.text, *texts_in(ran.result.data)]
-    return any(occurs(value, answer) for text in texts for value in values_in(text))
-
-
-def _result_of(calls: Sequence[LinkedCall], answer: str) -> int:
-    """Return the call whose result is that of the flow: the last that the answer shows."""
-    shown = [call.ran.number for call in calls if _is_in(call.ran, answer)]
-    return shown[-1] if shown else calls[-1].ran.number
+        free, number = name, 1
+        while free in names:
+            number += 1
+            free = f"{name}{number}"
+        names.add(free)
+        found.append(replace(parameter, name=free))
+    return tuple(found)
 
 
 def _used(calls: Sequence[LinkedCall], parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -298,44 +292,3 @@ def _notes(engine: Engine, linked: Sequence[LinkedCall], calls: Sequence[TraceCa
     if any(call.characters < 0 for call in calls):
         notes.append("the agent's protocol says no results, so nothing refers to one")
     return notes
-
-
-def _differences(ran: RanFlow, outcome: Outcome | None, where: str) -> list[str]:
-    match outcome:
-        case Answer(fields={"outcome": {"success": success, "message": message, "data": data}}):
-            if ran.result is not None:
-                recorded = {"message": ran.result.text, "data": ran.result.data}
-                return differences_of(recorded, {"message": message or "", "data": data}, where)
-            summary = {"success": success, "message": message or "", "data": data}
-            return _differs_from_head(ran, summary, where)
-        case Failure(error=error):
-            return [f"{where} was a success, and is a failure now: {error.get('message')}"]
-        case _:
-            return [f"{where} is missing"]
-
-
-def _differs_from_head(ran: RanFlow, summary: Mapping[str, object], where: str) -> list[str]:
-    """Compare with the digest of the text that the agent got, or with its head if it was cut."""
-    if ran.characters < 0:
-        return [f"{where} was not recorded"]
-    text = clean(json.dumps(summary, ensure_ascii=False))
-    digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
-    if digest == ran.digest or (len(text) > ran.characters and text.startswith(ran.head)):
-        return []
-    return [f"{where} differs from the recorded one, which began {ran.head[:60]!r}"]
-
-
-def _recorded_outcome(thread: ThreadView, effect: TrialEffect) -> Outcome | None:
-    """Return the outcome of the same effect at the same place of a thread."""
-    intents = {record["seq"]: record["intent"] for record in thread.records if "intent" in record}
-    intent = intents.get(effect.seq)
-    body = intent.get(effect.kind) if isinstance(intent, Mapping) else None
-    if effect.part is not None or handled(body) != effect.body:
-        return None
-    for record in thread.records:
-        if record.get("seq") == effect.seq and "sub" not in record:
-            if isinstance(record.get("error"), Mapping):
-                return Failure(error=record["error"])
-            if "outcome" in record:
-                return Answer(fields={"outcome": record["outcome"]})
-    return None

@@ -102,9 +102,16 @@ def asker(steps: int) -> bytes:
     return source(name, body, roles={"asker": role}, policy=policy, parameters={})
 
 
-def agent_did(engine: Engine, *turns: Turn, prompt: str = PROMPT, steps: int = 1) -> ThreadId:
+def agent_did(
+    engine: Engine,
+    *turns: Turn,
+    prompt: str = PROMPT,
+    steps: int = 1,
+    message: str = "added 3 songs",
+) -> ThreadId:
     """Run a thread whose agent does this; afterwards there is no model any more."""
-    done = says("It is done.\n\n", '```json\n{"status": "done", "message": "added 3 songs"}\n```\n')
+    data = json.dumps({"status": "done", "message": message})
+    done = says("It is done.\n\n", f"```json\n{data}\n```\n")
     with serving([*turns, done] * steps) as server:
         agent = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
         config = {"agents": {"mine": agent}, "agent": "mine"}
@@ -144,6 +151,57 @@ def test_three_flows_are_captured_and_run_without_the_agent(
     result = finish(engine, engine.run("captured", prompt="", params={"genre": "jazz", "count": 2}))
     assert result["success"] is True
     assert (result["data"] if form == "task" else result["data"]["results"][-1]["result"]) == 2
+
+
+def test_a_look_that_repeats_and_one_that_nothing_used_are_left_out(
+    engine: Engine, commands: Commands
+) -> None:
+    """Flows that only read are called once for each value, and not for values without a use. An
+    answer that consists of values and words is the result's message.
+    """
+    blues = ("charts", {"genre": "blues", "count": 3})
+    turns = (
+        calls(("charts", {"genre": "soul", "count": 4})),
+        calls(blues),
+        calls(blues),
+        calls(("playlist", {"title": "blues song 2"})),
+    )
+    thread = agent_did(
+        engine,
+        *turns,
+        prompt="a playlist named like the last of 3 blues songs",
+        message="The list is 4711.",
+    )
+    found = capture(commands, thread)
+    assert found["proof"] == {"state": "proved"}
+    assert found["leftOut"] == [
+        "call 1, charts: it only reads, and nothing used its result",
+        "call 3, charts: it repeats call 2",
+    ]
+    params = {"genre": "jazz", "count": 3}
+    result = finish(engine, engine.run("captured", prompt="", params=params))
+    assert (result["message"], result["data"]["title"]) == ("The list is 4711.", "jazz song 2")
+
+
+def test_the_archive_of_a_stranger_proves_nothing(
+    engine: Engine, commands: Commands, tmp_path: Path
+) -> None:
+    """Of an imported thread no called thread and no recorded outcome is used, and its path is no
+    workflow.
+    """
+    thread = agent_did(engine, *BLUES)
+    archive = tmp_path / "thread.tar"
+    assert commands.run("export", thread, "-o", str(archive)).code == 0
+    engine.remove_thread(thread)
+    assert commands.run("import", str(archive)).code == 0
+    assert engine.thread(thread).summary.imported
+    workflow = commands.run("capture", thread, "--as", "workflow", "--accept")
+    assert (workflow.code, "was imported" in workflow.err) == (1, True)
+    found = capture(commands, thread)
+    assert (
+        "step 1: only the begin of its result is known, so later steps cannot refer to it"
+        in found["notes"]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def steps_of(*calls: RanFlow, parameters: tuple[Parameter, ...] = (), result: in
     """Return the steps of calls. result: the call whose result counts; 0 for the last."""
     return FlowSteps(
         prompt="do it",
-        answer="",
+        answer=None,
         calls=link(calls, parameters),
         left_out=(),
         notes=(),

@@ -85,9 +85,9 @@ def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
     """Return the task flow of an agent's calls of flows.
 
     Raises:
-        RefusedError: there are fewer than two calls.
+        RefusedError: there is one call, and the agent said no more than its result.
     """
-    if len(steps.calls) < 2:
+    if len(steps.calls) < 2 and steps.answer is None:
         raise RefusedError(
             f"one call of a flow is no task: run it, uncaged-workflow run {steps.calls[0].ran.flow}"
         )
@@ -142,7 +142,8 @@ def _script(steps: FlowSteps) -> str:
             f'        return {{"success": False, "error": {name}.error}}',
         ]
     last = names[steps.result]
-    lines.append(f'    return {{"success": True, "message": {last}.text, "data": {last}.data}}')
+    message = f"{last}.text" if steps.answer is None else _expression(steps.answer, names)
+    lines.append(f'    return {{"success": True, "message": {message}, "data": {last}.data}}')
     return "\n".join(lines) + "\n"
 
 
