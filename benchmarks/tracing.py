@@ -17,7 +17,7 @@ from .table import Row
 from .turns import agents
 
 CALLS = 50
-FEW, MORE = 4, 12
+FEW, MORE = 2, 6
 RESULT = "A line of the result, of a usual length for a command or a file.\n" * 30
 ARGUMENTS = {"path": "src/some/module.py", "old": "a line of code\n" * 5, "new": "another\n" * 5}
 SECRETS = {f"value-of-secret-{number}": f"NAME_{number}" for number in range(5)}

@@ -9,6 +9,7 @@ from typing import Any
 from uncaged_bundles.errors import NotFoundError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.policy import Policy, refusal, widening
+from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine, ThreadView, of_flow
 from uncaged_engine.door.effects import handled
@@ -88,6 +89,7 @@ def check_past_policy(engine: Engine, flow: str, policy: Policy) -> PolicyCheck:
         effects += len(asked)
         bundle = bundles[summary.hash]
         narrowed = _narrowed(bundle.descriptor.policy, policy)
+        tools = Rights.of(bundle.descriptor.policy.limits.get("role", {})).effects
         for one in asked:
             message = _refusal(one, bundle, policy, calls.get(one.seq, ()))
             if message is not None:
@@ -102,7 +104,9 @@ def check_past_policy(engine: Engine, flow: str, policy: Policy) -> PolicyCheck:
                     )
                 )
                 continue
-            for limit in narrowed.get(one.kind, ()):
+            # the operations that a role's agent has as tools are checked while it works
+            kinds = (one.kind, *(tools if one.kind == "role" else ()))
+            for limit in (limit for kind in kinds for limit in narrowed.get(kind, ())):
                 undecided[limit] = undecided.get(limit, 0) + 1
     return PolicyCheck(
         threads=threads,

@@ -145,6 +145,10 @@ def test_calls_of_an_agent_are_checked(engine: Engine, bundle: Bundle) -> None:
         refused.message == "role: its agent used the tool 'run'; the policy gives it: read, write"
     )
     assert check(engine, script, bundle, role={**narrow, "tools": ["read", "run"]}).refused == ()
+    [lacking] = check(engine, script, bundle, browser=None).refused
+    assert lacking.message == "role: the policy has no 'browser' beside the tool effect:browser"
+    hosts = check(engine, script, bundle, browser={"hosts": ["a.example"]})
+    assert (hosts.refused, hosts.undecided) == ((), {"browser: hosts": 1})
 
 
 def test_what_no_journal_tells_is_counted(engine: Engine, bundle: Bundle) -> None:

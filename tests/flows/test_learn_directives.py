@@ -74,14 +74,13 @@ def flows(commands: Commands) -> set[str]:
     return set(Engine(commands.store).registry.read().flows)
 
 
-@pytest.mark.parametrize("directive", ["learn: ", "  Remember how to ", "RECORD "])
-def test_a_goal_to_learn_goes_to_the_agent(commands: Commands, directive: str) -> None:
+def test_a_goal_to_learn_goes_to_the_agent(commands: Commands) -> None:
     """The flow `reason` does it, no pattern reads it, and the command that makes a flow follows;
     without a terminal nothing is saved.
     """
     before = flows(commands)
     with agent(commands):
-        done = commands.run("do", "--no-model", f"{directive}{GOAL}")
+        done = commands.run("do", "--no-model", f"  Remember how to {GOAL}")
     assert done.code == 0, done.err
     [thread] = [one for one in Engine(commands.store).threads() if one.name == "reason"]
     start = Engine(commands.store).thread(thread.thread_id).start

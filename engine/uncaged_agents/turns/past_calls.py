@@ -5,17 +5,20 @@ from __future__ import annotations
 from uncaged_bundles.rights import TOOLS, Rights
 from uncaged_engine.door.past import PastEffect
 
-from .request import rights_of, workspace_level
+from .request import missing_effect, rights_of, workspace_level
 
 __all__ = ["refused_call"]
 
 
 def refused_call(past: PastEffect) -> str | None:
-    """Return the refusal of the first call whose tool the policy does not give; None without one.
+    """Return the refusal of the step, or of the first call whose tool the policy does not give;
+    None without one.
 
     Only the engine's own tools and those of effects are known by name; an ACP agent or a coding
     program names its own.
     """
+    if (missing := missing_effect(past.bundle)) is not None:
+        return f"role: {missing}"
     rights, level = rights_of(past.bundle), workspace_level(past.bundle)
     usable = rights.usable(writable=level == "write") if level != "none" else ()
     lost = [kind for kind in Rights.of(past.former_limits).effects if kind not in rights.effects]

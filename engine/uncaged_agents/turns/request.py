@@ -194,9 +194,9 @@ def effects_of(
         if kind not in kinds:
             raise ValueError(f"within: effect:{kind} is none of its tools")
     found: list[EffectTools] = []
+    if (missing := missing_effect(context.bundle)) is not None:
+        raise ValueError(missing)
     for kind in kinds:
-        if kind not in context.bundle.descriptor.policy.limits:
-            raise ValueError(f"the policy has no {kind!r} beside the tool effect:{kind}")
         try:
             tools = handler_for(kind).tools(within.get(kind, {}), context)
         except shapes.ShapeError as exc:
@@ -205,6 +205,14 @@ def effects_of(
             raise ValueError(f"the effect {kind!r} has no operations that are tools")
         found.append(tools)
     return tuple(found)
+
+
+def missing_effect(bundle: Bundle) -> str | None:
+    """Return why an effect kind that is a tool cannot be used: its limits are not in the policy."""
+    for kind in rights_of(bundle).effects:
+        if kind not in bundle.descriptor.policy.limits:
+            return f"the policy has no {kind!r} beside the tool effect:{kind}"
+    return None
 
 
 def extract_of(context: EffectContext) -> ExtractTool:
