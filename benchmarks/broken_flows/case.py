@@ -74,6 +74,11 @@ class BrokenFlow:
     sends: Callable[[Parameters], Sequence[Any]] | None = None
 
     @property
+    def flow(self) -> str:
+        """Return the name of the flow."""
+        return str(self.recipe.get("actionName") or self.recipe["name"])
+
+    @property
     def sets(self) -> tuple[Parameters, ...]:
         """Return the parameters with which the checker runs a fixed flow."""
         return (self.failing, *self.others)
@@ -98,7 +103,7 @@ def replaced(recipe: Recipe, old: str, new: str) -> Recipe:
     """
     found: Any = _replaced(copy.deepcopy(dict(recipe)), old, new)
     if found == recipe:
-        raise ValueError(f"{old!r} is not in the recipe {recipe.get('name')}")
+        raise ValueError(f"{old!r} is not in the recipe {recipe.get('description')}")
     return dict(found)
 
 

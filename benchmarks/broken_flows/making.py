@@ -46,7 +46,7 @@ def script(
     """Return the recipe of a script flow."""
     return {
         "version": 1,
-        "name": name,
+        "actionName": name,
         "description": f"Flow {name}.",
         "parameters": list(parameters),
         "script": {"language": language, "body": body, "expectedOutputFormat": "text"},
