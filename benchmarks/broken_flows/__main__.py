@@ -20,7 +20,9 @@ VERDICTS = ("right", "wrong", "honest", "failed", "fault")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return 0 if nothing wrong was proposed, and no case was at fault."""
+    """Return 0 if nothing wrong was proposed, and no case was at fault. What a model writes wrongly
+    may be proposed, but not without evidence against it.
+    """
     parser = options_parser("python -m benchmarks.broken_flows", __doc__)
     parser.add_argument(
         "--mode",
@@ -32,12 +34,13 @@ def main(arguments: Sequence[str]) -> int:
     cases = sampled(broken_flows(options.seed, *UNKNOWN), quick=options.quick, only=options.only)
 
     def tried(name: str, root: Path) -> Document:
-        return attempt(name, options.seed, root, options.mode).document()
+        return attempt(name, options.seed, root, options.mode, quick=options.quick).document()
 
     found = measure([case.name for case in cases], options, tried, line_of)
     totals = totals_of(found)
     report(found, totals, table_of(found, totals, options.mode), as_json=options.json)
-    return 0 if not totals["fault"] and not totals["wrong"] else 1
+    wrong = totals["silent"] if options.mode == "wrong" else totals["wrong"]
+    return 0 if not totals["fault"] and not wrong else 1
 
 
 def line_of(one: Document) -> str:
@@ -55,6 +58,7 @@ def totals_of(found: Sequence[Document]) -> dict[str, Any]:
         "flows": len(found),
         "proposals": counts["right"] + counts["wrong"],
         **{verdict: counts[verdict] for verdict in VERDICTS},
+        "silent": sum(one.get("verdict") == "wrong" and one["silent"] for one in found),
     }
 
 
@@ -67,6 +71,10 @@ def table_of(found: Sequence[Document], totals: dict[str, Any], mode: str) -> st
         part = totals_of([one for one in found if one.get("family", "at fault") == family])
         lines.append(f"| {family} | {' | '.join(str(part[key]) for key in columns)} |")
     lines.append(f"| all | {' | '.join(str(totals[key]) for key in columns)} |")
+    if mode == "wrong":
+        lines.append(
+            f"\nReach: none proposed without evidence against it; {totals['silent']} were."
+        )
     if mode in REACH:
         lines.append(f"\nReach: {REACH[mode]} of 60 proposed, none wrong.")
     return "\n".join(lines)

@@ -29,8 +29,8 @@ FIX_S = 400.0
 @dataclass(slots=True, kw_only=True)
 class Attempt:
     """What happened. fault: why the case is no case, a fault of the benchmark. proposed: whether
-    there was an open proposal after `fix`. passed: whether it passed without a word about what is
-    not proved. wrong: how the accepted flow was wrong.
+    there was an open proposal after `fix`. silent: whether its evidence has nothing against it,
+    such as a past thread that would end differently. wrong: how the accepted flow was wrong.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Attempt:
     fix: str
     fault: str = ""
     proposed: bool = False
+    silent: bool = False
     code: int = 0
     report: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -84,8 +85,8 @@ class Bench:
         )
 
 
-def attempt(name: str, seed: int, root: Path, mode: Mode) -> Attempt:
-    """Try the case of that name."""
+def attempt(name: str, seed: int, root: Path, mode: Mode, *, quick: bool = False) -> Attempt:
+    """Try the case of that name. quick: with one good thread, and one other set."""
     with (
         command_line(root) as commands,
         scripted_model() as model,
@@ -98,7 +99,7 @@ def attempt(name: str, seed: int, root: Path, mode: Mode) -> Attempt:
         commands.configure(
             {"agents": {"scripted": model.agent()}} if mode in ("right", "wrong") else {}
         )
-        found.fault = broken(bench, case)
+        found.fault = broken(bench, case, case.past[:1] if quick else case.past)
         if found.fault:
             return found
         begin_s = time.monotonic()
@@ -108,18 +109,18 @@ def attempt(name: str, seed: int, root: Path, mode: Mode) -> Attempt:
             fixed(bench, case, found)
         found.wall_s = time.monotonic() - begin_s
         if found.proposed and not found.refused:
-            found.wrong = tuple(checked(bench, case))
+            found.wrong = tuple(checked(bench, case, case.sets[:2] if quick else case.sets))
         return found
 
 
-def broken(bench: Bench, case: BrokenFlow) -> str:
+def broken(bench: Bench, case: BrokenFlow, past: Sequence[Parameters]) -> str:
     """Give the flow its past, then let it fail; return why that did not work."""
     flow = case.flow
     bench.build(case.before)
     added = add(bench, flow, case.recipe)
     if added.code != 0:
         return f"the flow cannot be added: {added.reason}"
-    for parameters in case.past:
+    for parameters in past:
         ran = bench.run(flow, parameters)
         if ran.code != 0:
             return f"a good thread ended with exit code {ran.code}: {ran.reason}"
@@ -156,8 +157,8 @@ def fixed(bench: Bench, case: BrokenFlow, found: Attempt) -> None:
         agent = ("--agent", "scripted")
     ran = commands.run("fix", "latest", *agent, "--json", cwd=bench.directory, wall_s=FIX_S)
     found.code, found.report, found.cpu_s = ran.code, ran.reason, ran.cpu_s
-    document = ran.document
-    found.evidence = document if isinstance(document, Mapping) else {}
+    found.evidence = ran.document
+    found.silent = is_silent(found.evidence.get("evidence", {}))
     opened = open_proposals(commands, bench.directory)
     found.proposed = bool(opened)
     if opened:
@@ -165,17 +166,30 @@ def fixed(bench: Bench, case: BrokenFlow, found: Attempt) -> None:
         found.refused = "" if accepted.code == 0 else accepted.reason
 
 
+def is_silent(evidence: Mapping[str, Any]) -> bool:
+    """Whether evidence names no thread that ends differently, no example that fails, no wider
+    policy, no change of examples, and no trial without success.
+    """
+    threads = evidence.get("threads") or {}
+    return (
+        not threads.get("different")
+        and evidence.get("policy") == "not wider"
+        and not evidence.get("attention")
+        and str(evidence.get("trial", "")).startswith("success")
+        and "fail" not in json.dumps(evidence.get("examples", ""))
+    )
+
+
 def open_proposals(commands: CommandLine, directory: Path) -> list[str]:
     """Return the ids of the open proposals of the store."""
-    document = commands.run("proposals", "--json", cwd=directory).document
-    listed = document.get("proposals", []) if isinstance(document, Mapping) else document
+    listed = commands.run("proposals", "--json", cwd=directory).document.get("proposals", ())
     return [str(one["proposalId"]) for one in listed]
 
 
-def checked(bench: Bench, case: BrokenFlow) -> list[str]:
+def checked(bench: Bench, case: BrokenFlow, sets: Sequence[Parameters]) -> list[str]:
     """Run the flow with each set in the world as it is now, and compare with the truth."""
     flow, found = case.flow, []
-    for parameters in case.sets:
+    for parameters in sets:
         bench.build(case.after)
         ran = bench.run(flow, parameters, *(["--heal", "off"] if is_web(case) else []))
         if ran.code != 0:

@@ -36,13 +36,11 @@ class Ran:
     cpu_s: float
 
     @property
-    def document(self) -> Any:
-        """Return the last JSON value that it printed; {} without one."""
+    def document(self) -> Mapping[str, Any]:
+        """Return the JSON object that it printed; {} without one."""
         with suppress(ValueError):
-            return json.loads(self.stdout)
-        for line in reversed(self.stdout.splitlines()):
-            with suppress(ValueError):
-                return json.loads(line)
+            found = json.loads(self.stdout)
+            return found if isinstance(found, dict) else {}
         return {}
 
     @property
@@ -64,8 +62,9 @@ class Ran:
     @property
     def reason(self) -> str:
         """Return the message of a command without success in one line."""
-        if self.result.get("message"):
-            return " ".join(str(self.result["message"]).split())[:300]
+        message = self.result.get("message") or self.document.get("message")
+        if message:
+            return " ".join(str(message).split())[:300]
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
         errors = [line for line in lines if line.startswith(("error", "unsuccessful"))]
         return (errors or lines or [f"exit code {self.code}"])[-1][:300]
