@@ -102,7 +102,6 @@ class CommandLine:
         self, *arguments: str, cwd: Path, wall_s: float = WALL_S, answer: str | None = None
     ) -> Ran:
         """Run one command to its end; one that takes too long is killed, with the exit code -9."""
-        self._note_workers()
         before = self._cpu_s()
         begin_s = time.monotonic()
         with subprocess.Popen(
@@ -145,13 +144,13 @@ class CommandLine:
 
     def _servers(self) -> Iterator[psutil.Process]:
         """Yield the live workers and browser sessions of the store."""
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                words = process.cmdline()
+        for place in Path("/proc").glob("[1-9]*"):
+            with suppress(OSError, psutil.Error):
+                words = (place / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
                 if any(server in " ".join(words[:6]) for server in SERVERS) and any(
                     Path(word).is_relative_to(self.store) for word in words if word.startswith("/")
                 ):
-                    yield process
+                    yield psutil.Process(int(place.name))
 
     def _note_workers(self) -> None:
         """Keep the processor time of each worker of the store, with its ended children's."""
