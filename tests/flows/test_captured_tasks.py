@@ -151,6 +151,8 @@ def test_three_flows_are_captured_and_run_without_the_agent(
     result = finish(engine, engine.run("captured", prompt="", params={"genre": "jazz", "count": 2}))
     assert result["success"] is True
     assert (result["data"] if form == "task" else result["data"]["results"][-1]["result"]) == 2
+    done = commands.run("do", "make a playlist of 4 songs of soul", "--yes")
+    assert "added 4 songs to 4711" in done.out + done.err, done
 
 
 def test_a_look_that_repeats_and_one_that_nothing_used_are_left_out(

@@ -9,7 +9,8 @@ from uncaged_bundles.errors import RefusedError
 
 from ..linking import JoinedText, Linked, ParameterValue, ResultReference
 from ..steps import FlowSteps
-from .task import NUMBERS, CapturedTask, description_of, value_of, variables_of
+from .form import default_of, description_of, patterns_of
+from .task import NUMBERS, CapturedTask, variables_of
 
 __all__ = ["captured_block"]
 
@@ -45,6 +46,7 @@ def captured_block(steps: FlowSteps, name: str) -> CapturedTask:
         "name": name,
         "description": description_of(steps.prompt),
         "active": True,
+        "grammarPatterns": [one["pattern"] for one in patterns_of(steps.prompt, steps.parameters)],
         "steps": [{"type": "start", "config": {"variables": _variables(steps)}}, *blocks],
     }
     return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=tuple(lines))
@@ -54,7 +56,7 @@ def _variables(steps: FlowSteps) -> list[dict[str, object]]:
     return [
         {
             "name": one.name,
-            "value": value_of(one),
+            "value": default_of(one),
             "type": one.type if one.type in NUMBERS else "string",
             "description": f"The agent used {one.value}." if not one.secret else "A secret.",
         }

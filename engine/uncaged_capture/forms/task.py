@@ -9,7 +9,6 @@ from typing import Any
 
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
-from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.validation.validate import read_bundle
@@ -22,19 +21,17 @@ from ..linking import JoinedText, Linked, LinkedCall, ParameterValue, ResultRefe
 from ..proving import TrialProof, prove
 from ..steps import FlowSteps
 from ..values import Parameter
+from .form import default_of, description_of, patterns_of
 
 __all__ = [
     "NUMBERS",
     "CapturedTask",
     "captured_task",
-    "description_of",
-    "value_of",
     "variables_of",
 ]
 
-_DESCRIPTION_CHARACTERS = 200
 _TAKEN = frozenset({"api", "params", "print", "execute", "str"})
-NUMBERS: Mapping[str, type[int] | type[float]] = {"integer": int, "number": float}
+NUMBERS = frozenset({"integer", "number"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +73,7 @@ class CapturedTask:
             read_bundle(self.source(), KNOWN),
             compare=self.flow_steps.differences,
             prompt=self.flow_steps.prompt,
-            params={one.name: value_of(one) for one in self.parameters},
+            params={one.name: default_of(one) for one in self.parameters},
             decisions=Decisions(known=self.flow_steps.known, allow=may_act),
         )
 
@@ -96,18 +93,12 @@ def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
         "description": description_of(steps.prompt),
         "parameters": _recipe_parameters(steps.parameters),
         "script": _script(steps),
-        "grammarPatterns": [],
+        "grammarPatterns": patterns_of(steps.prompt, steps.parameters),
         "policy": {"flow": {"names": sorted({call.ran.flow for call in steps.calls})}},
     }
     names = variables_of(steps)
     lines = tuple(_line(call, names) for call in steps.calls)
     return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=lines)
-
-
-def description_of(prompt: str) -> str:
-    """Return the description of a captured flow."""
-    task = shorten(" ".join(prompt.split()), _DESCRIPTION_CHARACTERS)
-    return f"Does what an agent did for: {task}"
 
 
 def _recipe_parameters(parameters: tuple[Parameter, ...]) -> list[dict[str, object]]:
@@ -118,17 +109,10 @@ def _recipe_parameters(parameters: tuple[Parameter, ...]) -> list[dict[str, obje
             "type": one.type if one.type in NUMBERS else "string",
             "required": False,
             "description": f"The agent used {one.value}." if not one.secret else "A secret.",
-            "default": value_of(one),
+            "default": default_of(one),
         }
         for one in parameters
     ]
-
-
-def value_of(parameter: Parameter) -> str | int | float:
-    """Return the recorded value of a parameter; of a secret its name."""
-    if parameter.secret:
-        return f"secret:{parameter.secret}"
-    return NUMBERS.get(parameter.type, str)(parameter.value)
 
 
 def _script(steps: FlowSteps) -> str:

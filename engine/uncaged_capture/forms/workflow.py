@@ -27,7 +27,7 @@ from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 from ..candidate import MayAct
 from ..proving import TrialProof, prove
 from ..values import Parameter
-from .task import description_of
+from .form import description_of
 
 __all__ = ["CapturedWorkflow", "captured_workflow"]
 
