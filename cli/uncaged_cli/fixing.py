@@ -63,7 +63,7 @@ def fix_thread(
         remove_directory(started)
     report: dict[str, Any] = data["data"] if isinstance(data.get("data"), dict) else {}
     if as_json:
-        json_output.document(document(started, done.message, report))
+        json_output.document(document(engine, started, done.message, report))
     elif report.get("proposalId"):
         show_proposal(engine, started, report)
     else:
@@ -105,13 +105,32 @@ def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]
     show_evidence(report)
     result(f"proposal {version.proposal.id}, {version.proposal.state}")
     next_step(f"uncaged-workflow proposal accept {version.proposal.id}")
-    next_step(fork_command(started))
+    next_step(finishing_command(engine, started, report))
 
 
-def fork_command(started: StartedFix) -> str:
-    """Return the command that finishes the failed thread with the accepted version."""
+def finishing_command(engine: Engine, started: StartedFix, report: Mapping[str, Any]) -> str:
+    """Return the command that does what the failed thread did not, with the accepted version: a
+    fork of it, or a new run where a default or a type was changed, since a fork keeps the values.
+    """
+    import json
+    import shlex
+
+    from uncaged_capture.fixing.values import changed_values
+    from uncaged_engine.proposals import Proposals
+
     failed = started.failed
-    return f"uncaged-workflow fork {failed.id} --at {failed.case.keep} --on {failed.flow}"
+    proposals = Proposals(engine.store)
+    version = proposals.versions(proposals.find(str(report["proposalId"])))
+    changed = changed_values(failed.case.params, version.before, version.after)
+    if not changed:
+        return f"uncaged-workflow fork {failed.id} --at {failed.case.keep} --on {failed.flow}"
+    words = [f"uncaged-workflow run {failed.flow}"]
+    if failed.case.prompt:
+        words.append(f"--prompt {shlex.quote(failed.case.prompt)}")
+    for name, value in {**failed.case.params, **changed}.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        words.append(f"--param {shlex.quote(f'{name}={text}')}")
+    return " ".join(words)
 
 
 def show_evidence(report: Mapping[str, Any]) -> None:
@@ -125,7 +144,9 @@ def show_evidence(report: Mapping[str, Any]) -> None:
         result(f"  {line}")
 
 
-def document(started: StartedFix, message: str, report: Mapping[str, Any]) -> dict[str, object]:
+def document(
+    engine: Engine, started: StartedFix, message: str, report: Mapping[str, Any]
+) -> dict[str, object]:
     """Return the report as JSON data."""
     failed, case = started.failed, started.failed.case
     return {
@@ -141,5 +162,5 @@ def document(started: StartedFix, message: str, report: Mapping[str, Any]) -> di
         "proposalId": report.get("proposalId"),
         "problems": list(report.get("problems", [])),
         "evidence": report.get("evidence", {}),
-        "fork": fork_command(started) if report.get("proposalId") else "",
+        "finish": finishing_command(engine, started, report) if report.get("proposalId") else "",
     }

@@ -54,7 +54,7 @@ def test_a_person_fixes_a_failed_flow(command: Command, tmp_path: Path) -> None:
     id = again["proposalId"]
     assert f"proposal accept {id}" in done.stderr, "the same version is proposed once"
     assert command("proposal", "accept", id).returncode == 0
-    finished = command(*again["fork"].split()[1:])
+    finished = command(*again["finish"].split()[1:])
     assert (finished.returncode, "completed" in finished.stdout) == (0, True), finished.stderr
 
 
@@ -76,9 +76,29 @@ def test_nothing_is_proposed_without_a_likely_change(command: Command, tmp_path:
     assert done.returncode == 3
     assert "none near it is like it" in done.stderr
     refused = json.loads(command("fix", failed_id(tmp_path), "--json").stdout)
-    assert (refused["proposalId"], refused["fork"]) == (None, "")
+    assert (refused["proposalId"], refused["finish"]) == (None, "")
 
 
 def failed_id(tmp_path: Path) -> str:
     """Return the id of the flow's failed thread."""
     return Engine(Store.open(tmp_path / "store")).threads("numbers")[-1].thread_id
+
+
+def test_a_changed_default_needs_a_new_run(command: Command, tmp_path: Path) -> None:
+    """A fork would keep the old value; the trial has the new one."""
+    new = tmp_path / "d" / "numbers-2.txt"
+    default = str(tmp_path / "d" / "numbers.txt")
+    more = {
+        "parameters": [
+            {"name": "file", "type": "path", "default": default, "description": "the file"}
+        ],
+        "script": {"language": "bash", "body": 'cat "$PARAM_FILE"\n'},
+        "policy": {"script": {"executables": ["cat"], "read": ["param:file"]}},
+    }
+    add_flow(command, tmp_path, **more)
+    assert command("run", "numbers").returncode == 3
+    done = json.loads(command("fix", "latest", "--json").stdout)
+    assert done["evidence"]["trial"] == f'success: 7; with file "{new}"'
+    assert command("proposal", "accept", done["proposalId"]).returncode == 0
+    assert done["finish"] == f"uncaged-workflow run numbers --param file={new}"
+    assert command(*done["finish"].split()[1:]).returncode == 0

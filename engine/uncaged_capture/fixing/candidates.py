@@ -13,6 +13,7 @@ from .machine import Machine
 __all__ = ["KINDS", "FixCandidate", "FoundFixes", "find_candidates"]
 
 KINDS = (
+    "elsewhere",
     "refused_entry",
     "renamed_field",
     "renamed_option",
@@ -23,7 +24,6 @@ KINDS = (
     "wrong_type",
     "short_timeout",
     "wrong_script",
-    "elsewhere",
 )
 """Modules of `kinds`; each has a function `candidates`."""
 

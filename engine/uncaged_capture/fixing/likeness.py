@@ -16,8 +16,12 @@ VOWELS = frozenset("aeiou")
 
 
 def likely(old: str, new: Iterable[str]) -> tuple[str, ...]:
-    """Return those of *new* that are like the old name, the most alike first."""
+    """Return those of *new* that are like the old name, the most alike first; only those with the
+    same letters, if there are any.
+    """
     scored = sorted(((likeness(old, one), one) for one in new), reverse=True)
+    if scored and scored[0][0] == 1.0:
+        return tuple(one for score, one in scored if score == 1.0)
     return tuple(one for score, one in scored if score >= LIKELY)
 
 

@@ -27,6 +27,8 @@ HELP_S = 10.0
 SEARCH_S = 120.0
 OUTPUT_BYTES = 16 << 20
 LIKE = 0.6
+LIKE_ABOVE = 0.4
+"""Likeness of a directory that has the rest of the path."""
 MAX_ENTRIES = 5_000
 MAX_DEPTH = 3
 SHALLOW = 3
@@ -108,7 +110,8 @@ class Machine:
         for entry in _entries(anchor):
             score = likeness(_stem(missing), _stem(entry.name))
             moved = entry.joinpath(*tail)
-            if score >= LIKE and entry.suffix == Path(missing).suffix and moved.exists():
+            least = LIKE_ABOVE if tail else LIKE
+            if score >= least and entry.suffix == Path(missing).suffix and moved.exists():
                 found[moved] = score
         for other in _below(anchor, path.name):
             if anchor == path.parent or other.parent.name == path.parent.name:

@@ -27,6 +27,7 @@ from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 
 from .case import FixCase, RecordedStep
 from .failed import FLOW_FILE, FailedThread, recipe_of
+from .values import changed_values
 
 __all__ = ["Proof", "changed_bundle", "prove"]
 
@@ -99,7 +100,8 @@ def prove(
     trials = _Trials(engine, after, directory, environment, may_run=may_run)
     replays, problem = _replays(engine, failed, after)
     examples = list(_examples(trials, failed.bundle, after))
-    tried, unsuccessful = _tried(trials, case)
+    changed = changed_values(case.params, failed.bundle, after)
+    tried, unsuccessful = _tried(trials, case, changed)
     evidence: dict[str, object] = {
         "policy": list(wider) or "not wider",
         **({"attention": found} if (found := list(_attention(failed.bundle, after))) else {}),
@@ -176,10 +178,14 @@ class _Trials:
             return str(exc)
 
 
-def _tried(trials: _Trials, case: FixCase) -> tuple[str, str | None]:
-    """Return the outcome of a run with the failed thread's own values, and how it failed."""
+def _tried(trials: _Trials, case: FixCase, changed: Mapping[str, object]) -> tuple[str, str | None]:
+    """Return the outcome of a run with the failed thread's own values, and how it failed.
+
+    Args:
+        changed: values that the new version gives otherwise.
+    """
     decisions = Decisions(known=_recorded(case))
-    done = trials.run(case.prompt, {**case.params}, decisions)
+    done = trials.run(case.prompt, {**case.params, **changed}, decisions)
     if isinstance(done, str):
         return done, None if done == NOT_GRANTED else f"the trial cannot start: {done}"
     if done.ending in ("held", "unable"):
@@ -190,6 +196,9 @@ def _tried(trials: _Trials, case: FixCase) -> tuple[str, str | None]:
         return f"without success: {why}", f"a run with the same values fails: {why}"
     recorded = [str(one.effect.step) for one in done.effects if one.source == "recorded"]
     word = f"; recorded outcomes at step {', '.join(recorded)}" if recorded else ""
+    word += "".join(
+        f"; with {name} {json.dumps(value, ensure_ascii=False)}" for name, value in changed.items()
+    )
     return f"success: {shorten(_message(done), SHOWN)}{word}", None
 
 

@@ -29,17 +29,15 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     path = missing_path(case)
     if path is None or Path(path).exists():
         return
-    old = stated_part(case, path)
-    if old is None:
+    stated = stated_part(case, path)
+    if stated is None:
         yield f"the path {path} is missing; it is not in the flow, so it was given by the caller"
         return
     found = machine.moved(Path(path))
     if not found:
         yield f"the path {path} is missing, and none near it is like it"
     for new in found:
-        recipe = readable(
-            case, replaced(case.recipe, old, _moved_part(old, path, str(new))), str(new)
-        )
+        recipe = readable(case, replaced(case.recipe, *moved_part(path, str(new))), str(new))
         why = f"the path {path} is gone; {new} is the one like it"
         yield FixCandidate(kind="moved-path", recipe=recipe, why=why)
 
@@ -105,7 +103,11 @@ def _is_default(case: FixCase, name: str) -> bool:
     )
 
 
-def _moved_part(old: str, path: str, new: str) -> str:
-    """Return what takes the place of *old*, a part of *path*, whose new place is *new*."""
-    rest = path[len(old) :]
-    return new[: len(new) - len(rest)] if rest and new.endswith(rest) else new
+def moved_part(path: str, new: str) -> tuple[str, str]:
+    """Return the part of a missing path that is gone, and what takes its place: without the names
+    at the end that both have.
+    """
+    old, other = Path(path), Path(new)
+    while old.name == other.name and not old.parent.exists():
+        old, other = old.parent, other.parent
+    return str(old), str(other)

@@ -25,8 +25,8 @@ NO_ATTRIBUTE = re.compile(r"there is no (['\"])(?P<name>.+?)\1 here")
 NO_COLUMN = re.compile(r"(?:no such column|unknown column|not in list)[:,]? *['\"]?(?P<name>\w+)")
 MAX_FILE_BYTES = 1 << 20
 MAX_ITEMS = 50
-SAME_VALUE = 0.3
-"""A new name with the old one's value needs this likeness; any other `likeness.LIKELY`."""
+COMMON_CHARACTERS = 3
+"""Values of so few characters are equal by chance."""
 
 Shape = Mapping[str, Any]
 """An object of an answer: one set of fields."""
@@ -46,7 +46,7 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
         yield f"the field {name!r} is missing in one place, and an answer has it in another"
         return
     old = [shape for shape in shapes_of(case.before) if name in shape]
-    found = new_names(name, shapes, old, case.text)
+    found = new_names(name, shapes, old, case)
     if not found:
         known = ", ".join(sorted({key for shape in shapes for key in shape})[:20])
         yield f"the field {name!r} is missing, and no field of the answers is like it ({known})"
@@ -83,24 +83,49 @@ def vanished_name(case: FixCase) -> str | None:
     return gone[0] if len(gone) == 1 else None
 
 
-def new_names(name: str, shapes: list[Shape], old: list[Shape], text: str) -> tuple[str, ...]:
+def new_names(name: str, shapes: list[Shape], old: list[Shape], case: FixCase) -> tuple[str, ...]:
     """Return the fields that may be the old one: those that the script does not read yet, and that
     the answers of the last success did not have.
     """
     known_before = {key for shape in old for key in shape}
     found: dict[str, float] = {}
     for shape in shapes:
-        if old and not any(_same_object(shape, one, name) for one in old):
+        alike = [one for one in old if _same_object(shape, one, name)]
+        if old and not alike:
             continue
         for key, value in shape.items():
-            if key in known_before or reads(text, key):
+            if key in known_before or is_read(case, key):
                 continue
-            same = any(one[name] == value and value not in (None, "", 0, 1) for one in old)
-            of_type = not old or any(type(one[name]) is type(value) for one in old)
-            is_like = bool(likely(name, [key])) or (same and likeness(name, key) >= SAME_VALUE)
-            if is_like and of_type:
-                found[key] = max(found.get(key, 0.0), likeness(name, key) + same)
+            score = max((_score(name, key, value, shape, one) for one in alike), default=0.0)
+            if not old and likely(name, [key]):
+                score = likeness(name, key)
+            if score:
+                found[key] = max(found.get(key, 0.0), score)
     return tuple(sorted(found, key=lambda key: -found[key]))
+
+
+def _score(name: str, key: str, value: object, new: Shape, old: Shape) -> float:
+    """Return how likely a new field of an object is the old one; 0 if it is not likely."""
+    if type(old[name]) is not type(value):
+        return 0.0
+    like = likeness(name, key)
+    only_change = set(old) - set(new) == {name} and set(new) - set(old) == {key}
+    if only_change and _same_value(old[name], value):
+        return 1.0 + like
+    return like if likely(name, [key]) else 0.0
+
+
+def _same_value(old: object, new: object) -> bool:
+    """Whether two values tell that they are one field's: equal and not common, or objects with the
+    same fields.
+    """
+    match old, new:
+        case [Mapping() as one, *_], [Mapping() as other, *_]:
+            return bool(one) and set(one) == set(other)
+        case Mapping(), Mapping():
+            return bool(old) and set(old) == set(new)
+        case _:
+            return old == new and len(json.dumps(old)) > COMMON_CHARACTERS
 
 
 def _same_object(new: Shape, old: Shape, name: str) -> bool:
@@ -181,9 +206,10 @@ def parameter_names(case: FixCase) -> frozenset[str]:
     return frozenset(str(one.get("name")) for one in case.parameters)
 
 
-def reads(text: str, name: str) -> bool:
-    """Whether a script has a name as a whole word."""
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+def is_read(case: FixCase, name: str) -> bool:
+    """Whether the script reads a field of this name already."""
+    known = parameter_names(case)
+    return renamed(case.text, name, f"{name}_", case.language, known=known) is not None
 
 
 def renamed(
