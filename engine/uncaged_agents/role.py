@@ -38,7 +38,6 @@ SHOWN_PATHS = 10
 class RoleHandler(Handler):
     kind = "role"
     limits = RoleLimits
-    enforced_within = frozenset({"workspace", "tools", "network", "sandbox", "outside"})
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         del body

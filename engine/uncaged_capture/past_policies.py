@@ -187,7 +187,7 @@ def _narrowed(before: Policy, after: Policy) -> dict[str, list[str]]:
     for kind, limits in before.limits.items():
         if kind not in after.limits:
             continue
-        for key in sorted(handler_for(kind).enforced_within & {*limits, *after.limits[kind]}):
+        for key in sorted({*limits, *after.limits[kind]} - handler_for(kind).decided_limits):
             parts = ({kind: _only(one.limits[kind], key)} for one in (after, before))
             narrow, wide = (Policy(limits=one, trusted=False) for one in parts)
             if widening(narrow, wide, KNOWN):

@@ -71,7 +71,7 @@ class FetchHandler(Handler):
     answers: Mapping[str, object] = ANSWER
     recovery: Rule = "repeat"
     limits = FetchLimits
-    enforced_within = frozenset({"private"})  # of a name, whose address is looked up
+    decided_limits = frozenset({"hosts"})
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients

@@ -54,6 +54,7 @@ class FlowHandler(Handler):
         "repeat"  # the child is found by its id; for one that was removed the rule is `ask`
     )
     limits = FlowLimits
+    decided_limits = frozenset({"names"})
 
     def child(self, key: str, intended_ms: int) -> ThreadId | None:
         return derived_id(key, intended_ms)

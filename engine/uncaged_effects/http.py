@@ -45,7 +45,7 @@ class HttpHandler(Handler):
     kind = "http"
     answers: Mapping[str, object] = ANSWER
     limits = HttpLimits
-    enforced_within = frozenset({"private"})  # of a name, whose address is looked up
+    decided_limits = frozenset({"hosts", "secrets"})
 
     def __init__(self, clients: Clients = CLIENTS) -> None:
         self._clients = clients

@@ -50,6 +50,7 @@ class LlmHandler(Handler):
     kind = "llm"
     recovery: Rule = "repeat"  # asking twice costs money and changes nothing
     limits = LlmLimits
+    decided_limits = frozenset({"models"})
 
     def past_refusal(self, past: PastEffect) -> str | None:
         options = read_body("llm", LlmBody, past.body)

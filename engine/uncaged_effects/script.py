@@ -43,10 +43,7 @@ class ScriptHandler(Handler):
     kind = "script"
     answers: Mapping[str, object] = ANSWER
     limits = ScriptLimits
-    enforced_within = frozenset(
-        {"executables", "read", "write", "network", "private", "environment", "tolerate"}
-        | {"maxBytes", "memoryBytes", "processes"}
-    )
+    decided_limits = frozenset({"modules", "secrets"})
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return ``repeat`` for a script without write paths and network, or with ``repeat`` in its

@@ -159,6 +159,8 @@ def test_what_no_journal_tells_is_counted(engine: Engine, bundle: Bundle) -> Non
         engine, thread(bundle, CURL), bundle, script={**WIDE["script"], "write": ["/data", "/x"]}
     )
     assert wider.undecided == {}
+    public = check(engine, thread(bundle, GET), bundle, http={"secrets": WIDE["http"]["secrets"]})
+    assert (public.refused, public.undecided) == ((), {"http: private": 1})
 
 
 def test_effects_that_were_not_performed_here_are_left_out(engine: Engine, bundle: Bundle) -> None:

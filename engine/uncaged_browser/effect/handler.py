@@ -55,7 +55,7 @@ NOT_PRIVATE = (
 class BrowserHandler(Handler):
     kind = "browser"
     limits = BrowserLimits
-    enforced_within = frozenset({"hosts", "private", "urlPatterns", "secrets"})
+    decided_limits = frozenset({"profile"})
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return ``repeat`` for an operation that only reads; a person decides about the others."""

@@ -281,9 +281,10 @@ class Handler(ABC):
     answers: Mapping[str, object] = MappingProxyType({})
     is_composite: bool = False
     """Whether the effect performs others as its sub-steps (`parts`)."""
-    enforced_within: frozenset[str] = frozenset()
-    """Limits of the policy that hold while an effect is performed: no journal tells whether a past
-    effect would have been refused by them."""
+    decided_limits: frozenset[str] = frozenset()
+    """Limits of the policy whose refusals `past_refusal` finds. The others hold while an effect is
+    performed, and no journal tells whether they would have refused a past one.
+    """
 
     def rule(self, body: object, bundle: Bundle) -> Rule:
         """Return the recovery rule of an intent: `recovery`, unless it depends on the body or the
