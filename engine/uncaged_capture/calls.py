@@ -8,6 +8,7 @@ is `Other`, and no meaning is guessed from it.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, assert_never
@@ -224,6 +225,12 @@ def _fits(name: str, value: object) -> bool:
 
 def _command(fields: Mapping[str, Any]) -> Command | None:
     text = fields["command"]
+    if isinstance(text, str) and text.startswith(("bash -", "/bin/bash -", "sh -", "/bin/sh -")):
+        try:
+            words = shlex.split(text)
+        except ValueError:
+            return None
+        text = words if len(words) == 3 else text
     if not isinstance(text, str):
         if len(text) != 3 or text[0] not in _SHELLS or text[1] not in ("-c", "-lc"):
             return None
@@ -275,7 +282,7 @@ _TOOLS: Iterable[_Row] = (
     _row("edit", "path old new", "all", _edit("path", "old", "new", "all")),
     _row("write", "path text", "", _write("path", "text")),
     # Claude Code, and agents of the Agent Client Protocol by the kinds of their calls
-    _row("Bash execute", "command", "cwd directory", _command),
+    _row("Bash execute command_execution", "command", "cwd directory", _command),
     _row("Read read", "file_path", "offset limit", _look("file_path")),
     _row("Glob Grep search", "pattern", "path glob include output_mode", _look("path")),
     _row("Edit edit", "file_path old_string new_string", "replace_all",

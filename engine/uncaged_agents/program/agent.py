@@ -100,14 +100,7 @@ class ProgramAgent(ProcessAgent):
 
     def _run(self, request: AgentRequest, prompt: str, session: str | None) -> AgentAnswer:
         environment, timeout_s = self.environment(request), self.timeout_s(request)
-
-        def progress(fields: Mapping[str, object]) -> None:
-            if "tool" in fields:
-                more = {"file": fields["file"]} if "file" in fields else {}
-                request.trace.add(str(fields["tool"]), more)
-            request.progress(fields)
-
-        reader = OutputReader(self._row, progress)
+        reader = OutputReader(self._row, request.progress)
         try:
             finished = run_program(
                 self._argv(request, prompt, session, environment),
@@ -129,6 +122,7 @@ class ProgramAgent(ProcessAgent):
         except OSError as exc:
             raise self.start_failure(exc) from exc
         finally:
+            reader.calls.keep(request.trace)
             kill_leftovers(request.scratch, request.key)  # its children may have left its group
         remark_stderr(request.remark, finished.stderr, max_bytes=MAX_STDERR_BYTES)
         values = reader.finish()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..usage import is_plausible
 from .table import EventRule, ProgramRow
+from .tool_calls import ProgramCalls
+from .values import values_at
 
 MAX_LINE_BYTES = 16 << 20
 MAX_BYTES = 512 << 20
@@ -50,6 +52,7 @@ class OutputReader:
 
     def __init__(self, row: ProgramRow, progress: Callable[[Mapping[str, object]], None]) -> None:
         self.values = OutputValues()
+        self.calls = ProgramCalls(row)
         self._row = row
         self._progress = progress
         self._buffer = bytearray()
@@ -88,6 +91,7 @@ class OutputReader:
         if event is None:
             self.values.noise += 1
             return
+        self.calls.take(event)
         for rule in self._row.read:
             if all(value in values_at(event, path) for path, value in rule.when.items()):
                 self._apply(rule, event)
@@ -109,26 +113,8 @@ class OutputReader:
                 values_read.numbers[name] = sum(counts)
         values_read.texts.update(seen)
         if shown := {name: shorten(seen[name]) for name in SHOWN if seen.get(name, "").strip()}:
+            self.calls.show(shown)
             self._progress(shown)
-
-
-def values_at(value: object, path: str) -> Iterator[Any]:
-    """Yield every value at *path*: dots go down, a number counts in a list, ``*`` is each item."""
-    key, _, rest = path.partition(".")
-    if isinstance(value, Mapping) and path in value:  # a key with dots in it
-        yield value[path]
-        return
-    if isinstance(value, Mapping):
-        inner = list(value.values()) if key == "*" else [value[key]] if key in value else []
-    elif isinstance(value, list):
-        inner = value if key == "*" else value[int(key) : int(key) + 1] if key.isdecimal() else []
-    else:
-        inner = []
-    for item in inner:
-        if rest:
-            yield from values_at(item, rest)
-        else:
-            yield item
 
 
 def text_of(values: list[Any], *, first: bool) -> str | None:

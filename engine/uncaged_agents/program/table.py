@@ -28,6 +28,18 @@ class EventRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallRule:
+    """Rule for the calls of tools in one event; see the head of the data file. each: path of the
+    items. take: paths by name of the value.
+    """
+
+    when: Mapping[str, object] = field(default_factory=dict)
+    each: str
+    where: Mapping[str, object] = field(default_factory=dict)
+    take: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExitMeaning:
     """Meaning of an exit code. lacks: a person can fix it."""
 
@@ -57,6 +69,7 @@ class ProgramRow:
     schema: tuple[str, ...] = ()
     output: Literal["lines", "json", "text"] = "text"
     read: tuple[EventRule, ...] = ()
+    calls: tuple[CallRule, ...] = ()
     stderr: Mapping[str, str] = field(default_factory=dict)
     exits: Mapping[int, ExitMeaning] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
@@ -149,6 +162,7 @@ def row_of(name: str, fields: Mapping[str, Any]) -> ProgramRow:
         output=fields.get("output", "text"),
         stderr=fields.get("stderr", {}),
         read=tuple(rule_of(rule) for rule in fields.get("read", ())),
+        calls=tuple(CallRule(**rule) for rule in fields.get("calls", ())),
         exits={
             int(code): ExitMeaning(**meaning) for code, meaning in fields.get("exits", {}).items()
         },
