@@ -37,13 +37,18 @@ _SECRET = re.compile(
     | (?i:pass(?:word|wd)?|secret|token|api_?key|access_?key)["']?\s*[:=]\s*["']?(?P<value>[^\s"'&;,]{6,})
     """
 )
+_SUFFIX = re.compile(
+    r"\.(?:py|js|mjs|ts|tsx|jsx|txt|md|rst|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|html?|css|sh|log|xml|rs|go|c|h|java|rb|php|sql"
+    r"|pdf|png|jpe?g|svg|zip|tar|gz|tgz|bak|dat)(?![\w-])"
+)
+"""End of a name of a file, whose stem is a word of its own."""
 _WORD = re.compile(r"\S+")
 _EDGE = " \t\r\n,;:!?()[]{}<>\"'`„“”‘’«»"
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|`([^`\n]+)`|(?<!\w)'([^'\n]+)'(?!\w)|“([^”\n]+)”|«([^»\n]+)»")
 _PHRASE_WORDS = 12
 _NO_VALUE_WORDS = """
     a about add all also an and any append are as at be by can change contains contain content contents copy count create
-    current data date delete dir directory do does each every execute fetch file files find first folder for from get give
+    current data date delete dir directory do document does each every execute export fetch file files find first folder for from get give
     has have how i if in input into is it its last line lines list make many me most move my name named names new not number
     of on one only or out output path please print project put read remove rename replace report request result run save
     script search send set show size sort start sum tell text than that the their them then there these this to top total
@@ -242,6 +247,10 @@ def _begins(text: str, at: int, value: str, *, number: bool) -> bool:
         return not (value[0] in "/.~" and (before.isalnum() or before in "_./~-"))
     if number and re.search(r"(?:^|[\s'\"])-[A-Za-z]?$", text[:at]):
         return True  # an option, as in `head -3` and `head -n3`
+    if before.isalnum() and text[at - 2 : at - 1] == "\\":
+        return not number  # a mark of a pattern, as in `\bword\b`
+    if before == "." and not number:
+        return not text[at - 2 : at - 1].isalnum()  # as in `*.txt` and `from .name import`
     return not (before.isalnum() or before in "_.-@$%\\")
 
 
@@ -250,7 +259,8 @@ def _ends(text: str, end: int, value: str) -> bool:
         return True
     after = text[end] if end < len(text) else " "
     if after == ".":
-        return not text[end + 1 : end + 2].isalnum()
+        is_stem = not value.isdecimal() and _SUFFIX.match(text, end) is not None
+        return is_stem or not text[end + 1 : end + 2].isalnum()
     return not (after.isalnum() or after in "_-@")
 
 

@@ -4,8 +4,13 @@ how they differ afterwards from those that the step left.
 
 from __future__ import annotations
 
+import gzip
+import io
 import shutil
+import tarfile
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +22,7 @@ from uncaged_engine.services.git import Git, GitError, WorkspaceError
 
 __all__ = ["FreshWorkspace", "StepFiles", "files_of"]
 
+_MAX_ARCHIVE_BYTES = 64 << 20
 _WORDS = {
     "A": "was not made",
     "D": "is there and was not",
@@ -61,6 +67,45 @@ def files_of(
         before=before,
         after=after,
     )
+
+
+def members_of(data: bytes) -> Mapping[str, bytes] | None:
+    """Return the members of an archive by name, with their content; None if it is none that can be
+    read, or is too large. A file that is only compressed has one member.
+    """
+    if len(data) > _MAX_ARCHIVE_BYTES:
+        return None
+    try:
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                return {
+                    one.filename: archive.read(one)
+                    for one in archive.infolist()
+                    if one.file_size <= _MAX_ARCHIVE_BYTES
+                }
+        if data.startswith(b"\x1f\x8b"):
+            with gzip.open(io.BytesIO(data)) as stream:
+                inner = stream.read(_MAX_ARCHIVE_BYTES)
+            return members_of(inner) or {"": inner}
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            return {
+                f"{one.type!r}{one.name}": _content(archive, one) for one in archive.getmembers()
+            }
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ):
+        return None
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member) if member.isreg() else None
+    return member.linkname.encode() if stream is None else stream.read()
 
 
 class FreshWorkspace:
@@ -109,8 +154,18 @@ class FreshWorkspace:
             "diff-tree", "-r", "-z", "--name-status", "--no-renames", tree, files.after
         ).decode("utf-8", "replace")
         parts = listing.split("\0")
-        pairs = zip(parts[::2], parts[1::2], strict=False)
-        return [f"the file {path} {_WORDS.get(kind, 'differs')}" for kind, path in pairs]
+        return [
+            f"the file {path} {_WORDS.get(kind, 'differs')}"
+            for kind, path in zip(parts[::2], parts[1::2], strict=False)
+            if kind != "M" or not self._is_same_archive(own, tree, files.after, path)
+        ]
+
+    def _is_same_archive(self, git: Git, tree: str, after: str, path: str) -> bool:
+        """Tell whether two archives have the same members; their times and order may differ."""
+        one, other = (
+            members_of(git.run("cat-file", "blob", f"{name}:{path}")) for name in (tree, after)
+        )
+        return one is not None and one == other
 
     def _fill(self, files: StepFiles) -> None:
         """Copy the objects of both commits, so that nothing is shared with the repository."""

@@ -47,7 +47,7 @@ def test_a_phrase_is_one_value() -> None:
     ("value", "text"),
     [
         ("3", "13"), ("3", "3.5"), ("3", "1.3"), ("3", "a3"), ("3", "$3"), ("3", "3-4"),
-        ("notes", "notes.txt"), ("log", "catalog"), ("foo", "foo-bar"), ("ada", "ada@x.test"),
+        ("notes", "notes.test"), ("log", "catalog"), ("foo", "foo-bar"), ("ada", "ada@x.test"),
         ("a.txt", "data.txt"), ("a.txt", "b-a.txt"), ("/tmp/a", "/tmp/ab"), ("/a", "x/a"),
     ],
 )  # fmt: skip
@@ -60,6 +60,7 @@ def test_a_part_of_another_word_is_no_value(value: str, text: str) -> None:
     ("value", "text"),
     [
         ("3", "-n3"), ("3", "-3"), ("3", "(3)"), ("3", "x=3"), ("foo", "s/foo/bar/"), ("src", "src/a.py"),
+        ("old_a", "src/old_a.py"), ("old_a", "from .old_a import"), ("txt", "*.txt"), ("foo", r"\bfoo\b"),
         ("a.txt", "src/a.txt"), ("ada", "ada."), ("/tmp/a", "/tmp/a/b"), ("*.py", "'*.py'"), ("~/x", "ls ~/x"),
     ],
 )  # fmt: skip

@@ -68,11 +68,22 @@ def _within(node: Node, *, code: str, fixed: bool, leading: bool) -> Iterator[Pi
             yield from _in_calculation(node)
         case "heredoc_redirect":
             yield from _in_document(node, code, fixed=fixed)
-        case other:
-            held = fixed or other == "expansion"
+        case "expansion":
+            yield from _in_expansion(node, fixed=fixed)
+        case _:
             for number, child in enumerate(node.children):
-                begins = leading and number == 0 and not held
-                yield from _within(child, code=code, fixed=held, leading=begins)
+                begins = leading and number == 0
+                yield from _within(child, code=code, fixed=fixed, leading=begins)
+
+
+def _in_expansion(node: Node, *, fixed: bool) -> Iterator[Piece]:
+    """Yield the texts within `${name%text}`; numbers within `${name:0:3}` are calculated."""
+    marks = {child.type for child in node.children if not child.is_named}
+    for child in node.children:
+        if ":" in marks and child.type == "number":
+            yield Piece(start=child.start_byte, end=child.end_byte, form="arithmetic")
+        elif child.is_named:
+            yield from _within(child, code="", fixed=fixed, leading=False)
 
 
 def _in_calculation(node: Node) -> Iterator[Piece]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.records import dataclass
 
-from ..calls import Command, FileEdit, FileLook, FileWrite, TraceCall
+from ..calls import Command, FileEdit, FileWrite, TraceCall
 from ..selecting import Selection, Use
 from ..values import kind_of, occurrences
 from .rewriting import ShellVariable
@@ -120,7 +120,7 @@ def _listed(source: TraceCall, target: TraceCall) -> _Binding | None:
     if not (source.is_whole and lines and isinstance(target.action, Command)):
         return None
     text = " ".join(lines)
-    plain = all(re.fullmatch(r"[\w@%+=:,./-]+", line) for line in lines)
+    plain = all(re.fullmatch(r"[\w@%+=:,./-]+", line) and kind_of(line) == "path" for line in lines)
     if not plain or next(occurrences(text, target.action.text), None) is None:
         return None
     variable = ShellVariable(name=f"result{source.number}", value=text, type="text", is_list=True)
@@ -134,10 +134,10 @@ def _is_data(
     words of the code that an agent looked at are not, unless it was found by a value that the
     caller may choose.
     """
-    if isinstance(source.action, FileLook) or isinstance(target.action, FileEdit):
+    if not isinstance(source.action, Command) or isinstance(target.action, FileEdit):
         return False
-    if not isinstance(source.action, Command):
-        return False
+    if re.search(rf'"{re.escape(use.text)}"\s*:', source.output):
+        return False  # a key, which each run has
     number = kind_of(use.text) in ("integer", "number") or _json_key(source.output, use.text)
     if number or use.text == source.output.strip() or _is_search(source, searched):
         return True

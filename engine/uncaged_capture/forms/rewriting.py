@@ -20,6 +20,7 @@ __all__ = [
     "Replacements",
     "ShellVariable",
     "is_code_file",
+    "literal_texts",
     "opened_documents",
     "quoted",
     "rewrite_command",
@@ -29,12 +30,16 @@ __all__ = [
 _CODE_FILES = re.compile(
     r"(?:.*/)?(?:Makefile|Dockerfile|.*\.(?:py|sh|bash|js|mjs|ts|rb|pl|php|lua|sql|awk|sed|jq|mk|c|h|cc|cpp|rs|go|java|ps1))"
 )
+_WITH_SUBCOMMANDS = frozenset(
+    {"git", "npm", "pip", "docker", "cargo", "go", "apt", "kubectl", "systemctl"}
+)
 _DATA_FILES = re.compile(r".*\.(?:json|jsonl|ya?ml|toml|ini|cfg|conf|env|xml|html?|svg|csv|tsv)")
 """Files whose form a value with quotes, line feeds or other marks would change."""
 _JSON = re.compile(r"\s*[\[{].*\".*[\]}]\s*", re.DOTALL)
 _EMPTY_QUOTES = re.compile(r"''(?=\"\$(?:PARAM_|result))")
 _NUMBERS: tuple[Kind, ...] = ("integer", "number")
 _GLOB = re.compile(r"[*?\[\]{}]")
+_NAME = re.compile(r"[A-Za-z]\w*")
 _PLAIN = re.compile(r"[\w .,@:+%/-]*")
 
 
@@ -57,12 +62,14 @@ class ShellVariable:
 class Replacements:
     """Replaced values by the names of their variables.
 
-    used: those that replaced a value. literal: those within a literal of another program, whose
-    values must be plain. leading: those that begin a word of a command, whose values must not look
-    like options. stuck: where a value could not be replaced, in words.
+    used: those that replaced a value. named: those in names of a file of code. literal: those
+    within a literal of another program, or in data, whose values must be plain. leading: those that
+    begin a word of a command, whose values must not look like options. stuck: where a value could
+    not be replaced, in words.
     """
 
     used: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
     literal: set[str] = field(default_factory=set)
     leading: set[str] = field(default_factory=set)
     stuck: dict[str, str] = field(default_factory=dict)
@@ -99,6 +106,26 @@ def _with_lists(text: str, variables: Sequence[ShellVariable], found: Replacemen
             else:
                 found.stuck[variable.name] = f"{variable.value!r} is a part of another word"
     return text
+
+
+def literal_texts(text: str) -> list[str]:
+    """Return the texts of a command in which values may be: neither names of programs, nor those of
+    subcommands.
+    """
+    data = text.encode()
+    hidden = {
+        arguments[0].start_byte
+        for node in nodes(text)
+        if node.type == "command"
+        and (name := node.child_by_field_name("name")) is not None
+        and unquoted(name) in _WITH_SUBCOMMANDS
+        and (arguments := node.children_by_field_name("argument"))
+    }
+    return [
+        data[piece.start : piece.end].decode()
+        for piece in pieces_of(text)
+        if piece.start not in hidden
+    ]
 
 
 def rewrite_text(
@@ -146,6 +173,8 @@ def _rewritten(
         is_data = piece.is_data or _JSON.fullmatch(text) is not None
         if (piece.code or is_data) and variable.type not in _NUMBERS:
             found.literal.add(variable.name)
+        if is_code_file(piece.code) and not _in_literal(text, span.start, piece.code):
+            found.named.add(variable.name)
         if piece.leading and not text[: span.start].strip("'\""):
             found.leading.add(variable.name)
         rebuilt += text[at : span.start] + _reference(variable, piece.form)
@@ -200,12 +229,18 @@ def _problem(text: str, at: int, variable: ShellVariable, piece: Piece) -> str:
         number or _PLAIN.fullmatch(variable.value)
     ):
         return f"{variable.value!r} has marks that mean something in data"
-    if piece.code and not number:
-        if not _PLAIN.fullmatch(variable.value):
-            return f"{variable.value!r} is a part of the code of {piece.code}"
-        if not _in_literal(text, at, piece.code):
-            return f"{variable.value!r} is a part of the code of {piece.code}"
+    if piece.code and not number and not _may_be_in_code(text, at, variable.value, piece.code):
+        return f"{variable.value!r} is a part of the code of {piece.code}"
     return ""
+
+
+def _may_be_in_code(text: str, at: int, value: str, code: str) -> bool:
+    """Tell whether a plain value may be at a place of code: within a literal, or as a name in a
+    file of code.
+    """
+    if is_code_file(code) and _NAME.fullmatch(value):
+        return True
+    return _PLAIN.fullmatch(value) is not None and _in_literal(text, at, code)
 
 
 def _in_literal(text: str, at: int, code: str) -> bool:

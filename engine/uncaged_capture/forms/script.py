@@ -15,7 +15,7 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.records import dataclass, field
 
 from ..calls import Command, FileEdit, FileLook, FileWrite, FlowCall, Other, TraceCall, WebRead
-from ..commands import parse, unsteady_parts
+from ..commands import unsteady_parts
 from ..selecting import Dropped, Selection, select
 from ..values import Parameter, parameters_of
 from .access import (
@@ -31,6 +31,7 @@ from .results import Results
 from .rewriting import (
     Replacements,
     ShellVariable,
+    literal_texts,
     opened_documents,
     quoted,
     rewrite_command,
@@ -141,17 +142,12 @@ def _value_texts(call: TraceCall) -> list[str]:
     """Return the texts of a call in which values of the prompt may recur."""
     match call.action:
         case Command(text=text):
-            parsed = parse(text)
-            words = [word for one in parsed.commands for word in _arguments(one.words)]
-            # a value may also be in what a here document or an assignment has
             # numbers of fields and lines in the code of awk and sed
             numbers = re.findall(
                 r"\$(\d+)|(?<![\w.])(\d+)[pdq](?!\w)|\{(\d+)\.\.|\.\.(\d+)\}", text
             )
             return [
-                *words,
-                *(one.path for one in parsed.redirections),
-                *_documents(text),
+                *literal_texts(text),
                 *(number for found in numbers for number in found if number),
             ]
         case FileWrite(path=path, text=text):
@@ -162,17 +158,6 @@ def _value_texts(call: TraceCall) -> list[str]:
             return [path]
         case _:
             return []
-
-
-def _arguments(words: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command in which values may be: neither its name nor a subcommand."""
-    with_subcommands = ("git", "npm", "pip", "docker", "cargo", "go", "apt", "kubectl", "systemctl")
-    first = 2 if words[0] in with_subcommands and len(words) > 1 else 1
-    return words[first:]
-
-
-def _documents(text: str) -> list[str]:
-    return [text.partition("\n")[2]] if "<<" in text else re.findall(r"\w=(\S+)", text)
 
 
 @dataclass(slots=True)
@@ -364,6 +349,8 @@ class _Writer:
             if name in self.found.literal:
                 more = "".join(mark for mark in " /" if mark in parameter.value)
                 inner = rf"[\w.,@:+%{more}-]*"
+            if name in self.found.named:
+                inner = r"[A-Za-z]\w*"
             if parameter.type == "date":
                 inner = r"\d{4}-\d\d-\d\d"
             if start or inner != ".*":

@@ -197,6 +197,22 @@ def test_a_secret_is_bound_to_the_programs(tmp_path: Path) -> None:
     assert found.sends == 1
 
 
+def test_an_answer_of_a_host_is_read_again() -> None:
+    """A number of the first answer is a part of the address of the second; keys are no values."""
+    url = "http://127.0.0.1:8080"
+    found = captured(
+        f"Add up the orders of lagoon at {url}",
+        "The sum is 1828",
+        ran(f"curl -s {url}/places", '[{"owner": "x1", "id": 3}]'),
+        ran(f"curl -s '{url}/customers?name=lagoon' | jq .number", "58872\n"),
+        ran(f"curl -s '{url}/orders?customer=58872' | jq 'map(.owner) | add'", "1828\n"),
+    )
+    body = recipe_of(found)["script"]["body"]
+    assert "58872" not in body
+    assert """customer='"$result2" | jq""" in body
+    assert "map(.owner)" in body
+
+
 @pytest.mark.parametrize(
     ("command", "unsteady"),
     [("date > d", ("the clock (date)",)), ("echo $RANDOM > r", ("randomness ($RANDOM)",))],
@@ -249,3 +265,28 @@ def test_an_edit_fails_unless_the_passage_is_there_once(
     with pytest.raises(AssertionError, match=words):
         play(found, tmp_path)
     assert (tmp_path / "f").read_text() == text
+
+
+def test_values_in_loops_expansions_and_names_of_code(tmp_path: Path) -> None:
+    """The list of a loop, the end of a name, a name in a file of code; an archive's folder."""
+    (tmp_path / "maple").mkdir()
+    (tmp_path / "oak").mkdir()
+    (tmp_path / "maple/a.txt").write_text("")
+    (tmp_path / "oak/b.md").write_text("")
+    (tmp_path / "m.py").write_text("def craft():\n    pass\n")
+    found = captured(
+        "Rename .txt in maple to .rst and the function craft to forge in m.py",
+        "done",
+        ran('for f in maple/*.txt; do mv "$f" "${f%.txt}.rst"; done'),
+        edited("m.py", "def craft(", "def forge("),
+    )
+    play(found, tmp_path)
+    assert [path.name for path in (tmp_path / "maple").iterdir()] == ["a.rst"]
+    (tmp_path / "m.py").write_text("def one():\n    pass\n")
+    names = {one.value: one.name for one in found.captured.parameters}
+    values = {".txt": ".md", "maple": "oak", ".rst": ".html", "craft": "one", "forge": "two"}
+    play(found, tmp_path, **{names[value]: other for value, other in values.items()})
+    assert [path.name for path in (tmp_path / "oak").iterdir()] == ["b.html"]
+    assert (tmp_path / "m.py").read_text().startswith("def two():")
+    rules = {one["name"]: one.get("validation") for one in recipe_of(found)["parameters"]}
+    assert rules[names["craft"]] == {"pattern": r"^[A-Za-z]\w*$"}
