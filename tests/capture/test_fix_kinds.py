@@ -139,12 +139,15 @@ def test_a_field_that_another_answer_has_is_left_alone() -> None:
 def test_a_column_is_found_in_the_file_of_a_parameter(tmp_path: Path) -> None:
     """The header of the file has the new name."""
     (tmp_path / "x.csv").write_text("name;amount\na;3\n")
-    recipe = bash("")
-    recipe["script"] = {"language": "python", "body": 'print(row["amt"])\n'}
-    one = case(
-        recipe, ("script", {}, ran("KeyError: 'amt'")), cause="", file=str(tmp_path / "x.csv")
-    )
-    assert script_of(found(one)) == 'print(row["amount"])\n'
+    failure: tuple[str, object, object] = ("script", {}, ran("KeyError: 'amt'"))
+    for read in (["param:file"], [str(tmp_path)], []):
+        recipe = bash("", read=read)
+        recipe["script"] = {"language": "python", "body": 'print(row["amt"])\n'}
+        fixes = found(case(recipe, failure, file=str(tmp_path / "x.csv")))
+        if read:
+            assert script_of(fixes) == 'print(row["amount"])\n'
+        else:
+            assert fixes.candidates == (), "the flow itself may not read the file"
 
 
 def test_a_refused_entry_is_added_to_the_policy() -> None:

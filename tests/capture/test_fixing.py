@@ -215,7 +215,7 @@ def test_an_agent_cannot_hide_what_it_changes(
     wider = {"http": {"hosts": ["127.0.0.1:*", "evil.example"], "private": True}}
     agent = scripted(
         tmp_path,
-        {**recipe, "name": "other"},
+        {**recipe, "name": "other", "policy": {"trusted": True}},
         {**recipe, "script": right.replace("degrees", "grades"), "examples": []},
         {**recipe, "script": right, "examples": [], "policy": wider},
         more=True,
@@ -310,3 +310,40 @@ def test_a_request_that_sends_is_not_sent_again(
     assert result["success"] is True, result
     [proposal] = Proposals(engine.store).all()
     assert str(proposal.evidence["trial"]).startswith("unproved at step 1")
+
+
+def test_a_fix_cannot_make_a_flow_trusted_or_be_something_else(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """Out of the sandbox, unchanged, and no recipe at all: each with its reason."""
+    _, bad = failing(engine, web, answer)
+    recipe = dict(failed_thread(engine, bad).case.recipe)
+    wrong = [{**recipe, "policy": {"trusted": True}}, recipe, {"flow": "no"}]
+    result = fix(engine, bad, tmp_path, agent=scripted(tmp_path, *wrong))
+    assert result["success"] is False
+    journal = json.dumps(engine.thread("latest").records)
+    for reason in ("cannot make a flow trusted", "flow.json is unchanged", "is no recipe"):
+        assert reason in journal, reason
+    assert Proposals(engine.store).all() == ()
+
+
+def test_a_flow_that_moved_meanwhile_gets_no_proposal(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """The reason is the result; the thread does not fail."""
+    _, bad = failing(engine, web, answer)
+    started = start_fix(
+        engine,
+        bad,
+        agents={"diagnostician": "person", "fixer": "fixer"},
+        agent_settings={},
+        directory=tmp_path,
+        environment=dict(os.environ),
+        now_ms=NOW_MS,
+    )
+    assert wait(engine, started.thread).status == "waiting"
+    add_weather(engine, web, description="Another one.")
+    engine.answer(started.thread, {"status": "found", "cause": "renamed"})
+    done = wait(engine, started.thread)
+    assert (done.status, done.success) == ("completed", False)
+    assert "by now" in str(done.message)

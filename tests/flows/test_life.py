@@ -403,6 +403,24 @@ def test_a_version_that_does_not_continue_starts_anew_or_not_at_all(engine: Engi
     assert finish(engine, engine.fork(thread, cut=Cut(at=0), on=other.hash)) == []
 
 
+def test_a_version_that_repeats_the_kept_steps_is_replayed(engine: Engine) -> None:
+    """It need not continue: it yields the same effects, gets their outcomes, and goes on."""
+    thread = planned(engine, null(value=1), null(value=2))
+    finish(engine, thread)
+    body = """
+    first = yield {'null': {'value': 1}}
+    second = yield {'null': {'value': 5}}
+    return [first, second, input['steps']]
+"""
+    other = granted(engine.store, source("same", body, continues=False))
+    fork = engine.fork(thread, cut=Cut(at=1), on=other.hash)
+    assert finish(engine, fork) == [1, 5, []]
+    assert engine.thread(fork).start["forkFrom"]["handedOver"] == 0
+    assert engine.verify(fork).ok
+    with pytest.raises(RefusedError, match="does not repeat them"):
+        engine.fork(thread, cut=Cut(at=2), on=other.hash)
+
+
 TRUSTED = source(
     "trusty",
     """

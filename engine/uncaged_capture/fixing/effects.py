@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import BundleError, UncagedError
+from uncaged_bundles.errors import BundleError, NotFoundError, RefusedError
 from uncaged_bundles.limits import Limits
 from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine
@@ -66,19 +66,20 @@ class ProveHandler(Handler):
         engine = Engine(context.store)
         try:
             failed = failed_thread(engine, asked.thread)
-            text = _flow_file(context)
-        except (UncagedError, OSError, ValueError) as exc:
+            found = prove(
+                engine,
+                failed,
+                _flow_file(context),
+                ignored=[
+                    one
+                    for one in changed_files(_tree(context), files_of(failed))
+                    if one != FLOW_FILE
+                ],
+                directory=context.directory,
+                environment=context.environment,
+            )
+        except (NotFoundError, RefusedError, BundleError) as exc:
             return Failure.of("prove", f"prove: {exc}")
-        found = prove(
-            engine,
-            failed,
-            text,
-            ignored=[
-                one for one in changed_files(_tree(context), files_of(failed)) if one != FLOW_FILE
-            ],
-            directory=context.directory,
-            environment=context.environment,
-        )
         return Answer(fields={"outcome": found.document()})
 
 
@@ -95,7 +96,7 @@ class ProposeHandler(Handler):
         try:
             failed = failed_thread(engine, asked.thread)
             after = changed_bundle(_flow_file(context), failed)
-        except (UncagedError, OSError, ValueError) as exc:
+        except (NotFoundError, RefusedError, BundleError) as exc:
             return Failure.of("propose", f"propose: {exc}")
         proof = _last_proof(context)
         if proof is None or proof["held"] is not True or proof["to"] != after.hash:

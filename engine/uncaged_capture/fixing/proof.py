@@ -95,6 +95,8 @@ def prove(
         return Proof(after=None, evidence=head, problems=(str(exc),))
     if after.hash == failed.bundle.hash:
         return Proof(after=None, evidence=head, problems=(f"{FLOW_FILE} is unchanged",))
+    if after.trusted:
+        return Proof(after=None, evidence=head, problems=("a fix cannot make a flow trusted",))
     wider = widening(failed.bundle.descriptor.policy, after.descriptor.policy, KNOWN)
     may_run = not wider or engine.registry.granted(after)
     trials = _Trials(engine, after, directory, environment, may_run=may_run)

@@ -16,7 +16,9 @@ def drive_fix(input):
         data = {**data, "change": step["meta"]["summary"]}
         if step["meta"]["status"] != "changed":
             return unfixed(step["meta"]["summary"], data)
-        proof = yield {"prove": {"thread": thread}}
+        proof, refusal = yield from attempt({"prove": {"thread": thread}})
+        if proof is None:
+            return unfixed(refusal, data)
         data = {**data, "evidence": proof["evidence"], "problems": proof["problems"]}
         if proof["held"]:
             return (yield from propose(thread, data))
@@ -26,18 +28,25 @@ def drive_fix(input):
 
 def propose(thread, data):
     """Propose the proved version."""
-    try:
-        found = yield {"propose": {"thread": thread}}
-    except Exception as exception:
-        if not hasattr(exception, "error"):  # what the engine throws in has one
-            raise
-        return unfixed(exception.error["message"], data)
+    found, refusal = yield from attempt({"propose": {"thread": thread}})
+    if found is None:
+        return unfixed(refusal, data)
     data = {**data, **found}
     return {
         "success": True,
         "message": f"proposal {found['proposalId']}: {data['change']}",
         "data": data,
     }
+
+
+def attempt(effect):
+    """Yield an effect; return its outcome and "", or None and why it failed."""
+    try:
+        return (yield effect), ""
+    except Exception as exception:
+        if not hasattr(exception, "error"):  # what the engine throws in has one
+            raise
+        return None, exception.error["message"]
 
 
 def fenced(lines):

@@ -156,8 +156,11 @@ def shapes_of(steps: tuple[RecordedStep, ...]) -> Iterator[Shape]:
 
 def shapes_of_files(case: FixCase) -> Iterator[Shape]:
     """Yield the objects and rows of the JSON and CSV files that the run's parameters name."""
-    for value in case.params.values():
+    granted = case.limits("script").get("read", [])
+    for name, value in case.params.items():
         if not isinstance(value, str) or not value.lower().endswith((".json", ".csv", ".tsv")):
+            continue
+        if f"param:{name}" not in granted and not any(value.startswith(one) for one in granted):
             continue
         path = Path(value)
         try:
