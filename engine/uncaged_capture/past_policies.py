@@ -24,6 +24,10 @@ __all__ = ["PolicyCheck", "RefusedEffect", "check_past_policy"]
 
 OUTCOME_KEYS = frozenset({"outcome", "error", "role"})
 """A line of a step has one of them."""
+NOT_PERFORMED = frozenset({"policy", "refused-address", "effect", "not-begun"})
+"""Kinds of errors of effects that were not performed: refused by their own policy, of a wrong form,
+or beside one that failed first.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,21 +138,21 @@ def _asked(view: ThreadView, blobs: BlobDirectory) -> Iterator[_Asked]:
     for seq, intent in intents.items():
         kind, body = intended(blobs.expand_record(intent)["intent"])
         record = blobs.expand_record(outcomes[seq]) if seq in outcomes else {}
-        if body is None or _was_refused(record):
+        if body is None or _not_performed(record):
             continue
         yield _Asked(seq=seq, part=None, kind=kind, body=body, record=record)
         answer = record.get("outcome")
         results: list[Any] = answer if isinstance(answer, list) else []
         for part, (inner, part_body) in enumerate(handler_for(kind).parts(handled(body))):
             result = results[part] if part < len(results) else {}
-            if not _was_refused(result):
+            if not _not_performed(result):
                 yield _Asked(seq=seq, part=part, kind=inner, body=part_body, record=result)
 
 
-def _was_refused(record: Mapping[str, Any]) -> bool:
-    """Tell whether an effect was not performed: its policy refused it, or another failed first."""
+def _not_performed(record: Mapping[str, Any]) -> bool:
+    """Tell whether an effect was not performed, for one of the reasons above."""
     error = record.get("error")
-    return isinstance(error, Mapping) and error.get("kind") in ("policy", "not-begun")
+    return isinstance(error, Mapping) and error.get("kind") in NOT_PERFORMED
 
 
 def _refusal(

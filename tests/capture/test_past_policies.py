@@ -164,12 +164,16 @@ def test_what_no_journal_tells_is_counted(engine: Engine, bundle: Bundle) -> Non
 
 
 def test_effects_that_were_not_performed_here_are_left_out(engine: Engine, bundle: Bundle) -> None:
-    """What the thread's own policy refused, and what a fork inherited; an open effect counts."""
-    refused = {"error": {"kind": "policy", "message": "no"}}
+    """What the thread's own policy refused, what had a wrong form, and what a fork inherited; an
+    open effect counts.
+    """
     fork = {"threadId": "0" * 26, "hash": bundle.hash, "seq": 1}
-    script = script_of(bundle, forkFrom=fork).done(1, GET).done(2, GET, **refused).intent(3, GET)
+    script = script_of(bundle, forkFrom=fork).done(1, GET)
+    for seq, kind in enumerate(("policy", "refused-address", "effect"), start=2):
+        script.done(seq, GET, error={"kind": kind, "message": "no"})
+    script.intent(5, GET)
     found = check(engine, script, bundle, http=None)
-    assert [one.step for one in found.refused] == [3]
+    assert [one.step for one in found.refused] == [5]
 
 
 def test_an_archived_thread_is_checked_and_a_damaged_one_named(
