@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as replace_step
 from typing import Any
 
-from uncaged_browser.operations import Fill, Operation, Type
+from uncaged_browser.healing.lexicon import actions_of
+from uncaged_browser.operations import Click, Fill, Operation, SetChecked, Type
 from uncaged_browser.recording.recording import Recording, read_recording
 from uncaged_browser.secrets import name_of_secret
 from uncaged_bundles.clean import shorten
@@ -18,7 +19,7 @@ from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.records import replace
 
 from ..traces import StepTrace
-from ..values import kind_of
+from ..values import kind_of, parameters_of
 
 __all__ = ["captured_recipe", "parameters_from", "recording_of"]
 
@@ -81,14 +82,48 @@ def _with_secrets(
 
 def parameters_from(recording: Recording, prompt: str) -> dict[str, str]:
     """Return the values that were typed or selected and recur in the prompt, by the names of their
-    fields; secrets are parameters always.
+    fields, and those by which elements were chosen; secrets are parameters always.
     """
     words = " ".join(prompt.casefold().split())
-    return {
+    found = {
         name: value
         for name, value in recording.propose_parameters().items()
         if name_of_secret(value) is not None or _recurs(value, words)
     }
+    for name, value in _choices(recording, prompt, list(found.values())):
+        free, number = name, 1
+        while free in found:
+            number += 1
+            free = f"{name}_{number}"
+        found[free] = value
+    return found
+
+
+def _choices(recording: Recording, prompt: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and value of what the prompt says of the elements that were clicked or checked:
+    the link `Raven`, of "Open the guide Raven". A word for an action is no value, nor is the first
+    one of a sentence, unless it is all that the element says.
+
+    Args:
+        known: values that are parameters already.
+    """
+    names = [
+        one.name
+        for step in recording.steps
+        if isinstance(step, Click | SetChecked)
+        for one in step.target or ()
+        if one.way == "role" and one.name
+    ]
+    for value in known:
+        names = [re.sub(re.escape(value), " ", name, flags=re.IGNORECASE) for name in names]
+    in_any_case = [*names, *map(str.casefold, names)]
+    for one in parameters_of(in_any_case, prompt):
+        whole = one.value.casefold() in in_any_case
+        named = not one.value[0].islower() and re.search(
+            rf"(?<![.!?:])\s[\"'“`«]?{re.escape(one.value)}(?!\w)", prompt
+        )
+        if not one.secret and not actions_of(one.value) and (whole or named):
+            yield one.name.rstrip("0123456789"), one.value
 
 
 def _recurs(value: str, words: str) -> bool:

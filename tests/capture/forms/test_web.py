@@ -85,3 +85,41 @@ def test_the_step_is_the_only_one_with_a_browser_or_named() -> None:
         recording_of([one], "order", "01T", 2)
     with pytest.raises(RecordingError, match="1 meaningful action"):
         recording_of([trace(fill("Goods", "chair"))], "order", "01T")
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "prompt", "found"),
+    [
+        ("link", "Raven", "Open the guide Raven and print it", {"text": "Raven"}),
+        ("link", "Edit Blue Lamp", "change the price of Blue Lamp to 3", {"text": "Blue Lamp"}),
+        ("radio", "Medium", "Book a medium box", {"text": "medium"}),
+        ("button", "Follow Ann", "follow Ann on this page", {"text": "Ann"}),
+        ("button", "Order", "Press Order on this page", {}),
+        ("button", "Place order", "Place an order for me", {}),
+        ("link", "Terms of use", "Read the terms. Terms change often.", {}),
+        ("link", "Raven", "Open the ravens", {}),
+    ],
+)
+def test_what_the_prompt_says_of_an_element_is_a_parameter(
+    role: str, name: str, prompt: str, found: Mapping[str, str]
+) -> None:
+    """An element that was chosen for a value of the prompt is found by that value alone; words for
+    actions stay in the flow.
+    """
+    target = [{"role": role, "name": name}, {"css": "#r1"}]
+    recording = recording_of([trace({"do": "click", "target": target}, fill("A", "b"))], "x", "01T")
+    parameters = parameters_from(recording, prompt)
+    assert parameters == found
+    step = captured_recipe(recording, parameters, prompt)["steps"][1]
+    assert len(step["target"]) == (1 if found else 2)
+    for value in found.values():
+        assert value not in str(step["target"]), "another value finds another element"
+
+
+def test_a_value_that_was_typed_and_chosen_is_one_parameter() -> None:
+    """Its name is that of the field."""
+    link = {"do": "click", "target": [{"role": "link", "name": "The Raven"}]}
+    recording = recording_of([trace(fill("Search", "The Raven"), link)], "x", "01T")
+    parameters = parameters_from(recording, "Look for The Raven, and open it")
+    assert parameters == {"search": "The Raven"}
+    assert captured_recipe(recording, parameters, "")["parameters"]["search"]
