@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import shutil
 import tarfile
 import tempfile
@@ -13,15 +14,16 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_bundles.records import dataclass
 from uncaged_engine.services.git import Git, GitError, WorkspaceError
 
 __all__ = ["FreshWorkspace", "StepFiles", "files_of"]
 
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_ARCHIVE_BYTES = 64 << 20
 _WORDS = {
     "A": "was not made",
@@ -46,7 +48,12 @@ class StepFiles:
 def files_of(
     start: Mapping[str, Any], records: Sequence[Mapping[str, Any]], seq: int
 ) -> StepFiles | None:
-    """Return the files of a role step; None if its thread has no workspace."""
+    """Return the files of a role step; None if its thread has no workspace.
+
+    Raises:
+        DamagedError: a record, perhaps a stranger's, names something else than commits and a
+            directory of the workspace.
+    """
     workspace = start.get("workspace")
     if not isinstance(workspace, Mapping):
         return None
@@ -61,9 +68,16 @@ def files_of(
             before = snapshot
         elif int(record.get("seq", 0)) == seq:
             after = snapshot
+    subdirectory = str(workspace.get("subdirectory", ""))
+    inside = PurePosixPath(subdirectory)
+    if inside.is_absolute() or ".." in inside.parts:
+        raise DamagedError(f"the workspace's directory {subdirectory!r} is outside of it")
+    for commit in filter(None, (before, after)):
+        if _COMMIT.fullmatch(commit) is None:
+            raise DamagedError(f"{commit!r} is no commit of a workspace")
     return StepFiles(
         repository=Path(str(workspace["repository"])),
-        subdirectory=str(workspace.get("subdirectory", "")),
+        subdirectory=subdirectory,
         before=before,
         after=after,
     )

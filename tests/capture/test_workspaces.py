@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from testbed.repositories import git, make_repository, write
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_capture.workspaces import FreshWorkspace, StepFiles, files_of, members_of
 
 
@@ -71,3 +71,20 @@ def test_a_repository_that_is_gone_is_named(tmp_path: Path) -> None:
 def test_what_is_no_archive_has_no_members(data: bytes) -> None:
     """Damaged ones included."""
     assert not members_of(data)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"subdirectory": "../.."},
+        {"subdirectory": "/etc"},
+        {"base": "--all"},
+        {"base": "HEAD"},
+        {"base": "0" * 40 + "\n--all"},
+    ],
+)
+def test_a_stranger_s_record_names_no_other_place(changed: dict[str, str]) -> None:
+    """Neither a directory outside of the fresh workspace nor an option of git."""
+    start = {"workspace": {"repository": "/r", "base": "0" * 40, **changed}}
+    with pytest.raises(DamagedError):
+        files_of(start, [], 1)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
-from uncaged_bundles.records import dataclass
+from uncaged_bundles.builders.recipes.grammar_check import check_pattern
+from uncaged_bundles.clean import shorten
+from uncaged_bundles.records import dataclass, field
+from uncaged_bundles.shapes import ShapeError
 
 from ..selecting import Dropped
-from ..values import Parameter
+from ..values import Parameter, secrets_in, spans
 
 __all__ = ["Captured", "default_of", "description_of", "patterns_of"]
 
@@ -30,7 +34,7 @@ class Captured:
     steps: tuple[str, ...]
     dropped: tuple[Dropped, ...]
     remarks: tuple[str, ...] = ()
-    secrets: Mapping[str, tuple[str, ...]] = {}
+    secrets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, object]:
@@ -51,27 +55,23 @@ def default_of(parameter: Parameter) -> object:
             return parameter.value
 
 
-def description_of(prompt: str) -> str:
-    """Return the description of a flow that does what a prompt asked for."""
-    from uncaged_bundles.clean import shorten
-
-    task = shorten(" ".join(prompt.split()), DESCRIPTION_CHARACTERS)
+def description_of(prompt: str, parameters: Sequence[Parameter] = ()) -> str:
+    """Return the description of a flow that does what a prompt asked for, without secrets."""
+    text = prompt
+    for name, value in _secrets(prompt, parameters):
+        text = text.replace(value, f"secret:{name}")
+    task = shorten(" ".join(text.split()), DESCRIPTION_CHARACTERS)
     return f"Does what an agent did for: {task}" if task else "Does what an agent did."
 
 
 def patterns_of(prompt: str, parameters: tuple[Parameter, ...]) -> list[dict[str, object]]:
     """Return the sentence pattern of a prompt of one line, with its values as captures, and the
-    prompt as its example; none of a long prompt.
+    prompt as its example; none of a long prompt, or of one with a secret.
     """
-    import re
-
-    from uncaged_bundles.builders.recipes.grammar_check import check_pattern
-    from uncaged_bundles.shapes import ShapeError
-
-    from ..values import spans
-
     sentence = " ".join(prompt.split()).rstrip(" .!?")
     plain = [one for one in parameters if not one.secret]
+    if _secrets(prompt, parameters):
+        return []
     if not sentence or "\n" in prompt.strip() or len(sentence) > PATTERN_CHARACTERS:
         return []
     parts, at, used = [], 0, set()
@@ -96,10 +96,15 @@ def patterns_of(prompt: str, parameters: tuple[Parameter, ...]) -> list[dict[str
     return [{"pattern": pattern, "examples": [sentence]}]
 
 
+def _secrets(prompt: str, parameters: Sequence[Parameter]) -> list[tuple[str, str]]:
+    """Return the secrets in a prompt, the longest first: name and value."""
+    known = [(one.secret, one.value) for one in parameters if one.secret and one.value in prompt]
+    found = {value: name for name, value in (*secrets_in(prompt), *known)}
+    return [(name, value) for value, name in sorted(found.items(), key=lambda one: -len(one[0]))]
+
+
 def _words(text: str) -> str:
     """Return words as a pattern has them, without marks of punctuation."""
-    import re
-
     words = [
         re.sub(r"[()|$?*+\\]", r"\\\g<0>", word.strip(",;:!?.\"'`“”«»")) for word in text.split()
     ]

@@ -176,7 +176,7 @@ class _Writer:
             "version": 1,
             "actionName": name,
             "displayName": name,
-            "description": description_of(prompt),
+            "description": description_of(prompt, self.parameters),
             "parameters": [self._declared(one) for one in parameters],
             "script": {"language": "bash", "body": body, "arguments": []},
             "grammarPatterns": patterns_of(prompt, parameters),

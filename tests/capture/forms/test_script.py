@@ -183,16 +183,17 @@ def test_the_policy_is_what_the_commands_use() -> None:
     assert outside.writes_outside
 
 
-def test_a_secret_is_bound_to_the_programs(tmp_path: Path) -> None:
+def test_a_secret_is_bound_to_the_programs() -> None:
     """Its value is in no part of the recipe."""
-    del tmp_path
     secret = "abcdef123456789"
     found = captured(
         f"Post it with {secret}",
         "done",
         ran(f"curl -X POST -H 'Authorization: Bearer {secret}' https://api.test/x"),
     )
-    assert secret not in str({**recipe_of(found), "description": "", "grammarPatterns": []})
+    assert secret not in str(recipe_of(found))
+    assert "Post it with secret:TOKEN" in recipe_of(found)["description"]
+    assert recipe_of(found)["grammarPatterns"] == []
     assert found.captured.secrets == {"TOKEN": ("curl",)}
     assert found.sends == 1
 
