@@ -22,7 +22,7 @@ from uncaged_bundles.records import dataclass
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Redirection", "SimpleCommand", "only_looks", "parse", "unsteady_parts"]
+__all__ = ["Redirection", "SimpleCommand", "may_send", "only_looks", "parse", "unsteady_parts"]
 
 NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"\d+|-")
@@ -40,9 +40,16 @@ _GIT_WORDS = (
 _GIT_LOOKS = frozenset(_GIT_WORDS.split())
 _WRITES_IN_AWK = re.compile(r">|\||system\s*\(|getline\s*<")
 _WRITES_IN_SED = re.compile(r"(?:^|[;{}\d$/!\s])[wWe]\s*\S|s(\W).*\1.*\1\w*[we]")
-_SENDS = re.compile(
-    r"-(?:d|F|T|o|O|J|c|K|D)|--(?:data.*|form.*|json|upload-file|output.*|remote-name.*|cookie-jar|config|dump-header)"
+_CURL_VALUES = frozenset("AbcCdDeEFHKmoPQrtTuUwxXyYz")
+"""One-letter options of curl that take a value."""
+_CURL_SENDS = re.compile(r"[dFTKQ]|data.*|form.*|json|upload-file|config|quote|url-query|next")
+_CURL_WRITES = re.compile(
+    r"[oOJcD]|output.*|remote-.*|cookie-jar|dump-header|create-dirs|etag-save"
 )
+_REMOTE = frozenset(
+    {"ssh", "scp", "sftp", "rsync", "ftp", "nc", "telnet", "gh", "aws", "gcloud", "az"}
+)
+_ADDRESS = re.compile(r"\w+://")
 _UNSTEADY_PROGRAMS = {
     "date": "the clock (date)",
     "uptime": "the clock (uptime)",
@@ -200,18 +207,52 @@ def _without(pattern: str) -> Callable[[Sequence[str]], bool]:
     return lambda options: not any(unwanted.fullmatch(one) for one in options)
 
 
+def may_send(text: str) -> bool:
+    """Tell whether a command line may change something at a host. Requests that only read do not,
+    wherever their answer is written.
+    """
+    return any(_may_send(one) for one in parse(text).commands)
+
+
+def _may_send(command: SimpleCommand) -> bool:
+    words = command.words
+    names = {name.rpartition("/")[2] for name in command.started}
+    if names & _REMOTE:
+        return True
+    if "git" in names:
+        return not {"push", "fetch", "pull", "clone", "remote", "ls-remote"}.isdisjoint(words)
+    if "curl" in names:
+        return any(
+            _CURL_SENDS.fullmatch(name)
+            or (name in ("X", "request") and value.upper() not in ("GET", "HEAD"))
+            for name, value in _curl_options(
+                words[words.index("curl") + 1 :] if "curl" in words else words[1:]
+            )
+        )
+    if "wget" in names:
+        return re.search(r"--post|--method|--body", " ".join(words)) is not None
+    return _ADDRESS.search(" ".join(words)) is not None and not _looks(words)
+
+
+def _curl_options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options of curl by name, without dashes, each with its value or ""."""
+    for at, word in enumerate(words):
+        following = words[at + 1] if at + 1 < len(words) else ""
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            yield name, value if equals else following
+        elif word.startswith("-"):
+            for index, letter in enumerate(word[1:], 2):
+                if letter in _CURL_VALUES:
+                    yield letter, word[index:] or following
+                    break
+                yield letter, ""
+
+
 def _curl(options: Sequence[str]) -> bool:
-    methods = [
-        options[at + 1].upper() for at, one in enumerate(options[:-1]) if one in ("-X", "--request")
-    ]
-    joined = [one[2:].upper() for one in options if one.startswith("-X") and len(one) > 2]
-    clusters = any(
-        re.fullmatch(r"-[a-zA-Z]*[dFTOoJcKD].*", one) for one in options if one[:2] != "--"
-    )
-    return (
-        not clusters
-        and not any(_SENDS.fullmatch(one.partition("=")[0]) for one in options)
-        and all(method in ("GET", "HEAD") for method in (*methods, *joined))
+    command = SimpleCommand(words=("curl", *options), started=("curl",))
+    return not _may_send(command) and not any(
+        _CURL_WRITES.fullmatch(name) for name, _ in _curl_options(options)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from uncaged_capture.commands import only_looks, parse, unsteady_parts
+from uncaged_capture.commands import may_send, only_looks, parse, unsteady_parts
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,8 @@ def test_a_look_changes_nothing(text: str) -> None:
         "git branch new",
         "curl -d x=1 https://api.test/items",
         "curl -sXPOST https://api.test/items",
+        "curl -sX PUT https://api.test/items",
+        "curl -X $METHOD https://api.test/items",
         "curl --request DELETE https://api.test/items/1",
         "curl -so page.html https://api.test/",
         "curl --json '{}' https://api.test/",
@@ -99,3 +101,29 @@ def test_the_parts_of_a_line() -> None:
 def test_the_clock_and_randomness_are_named(text: str, wanted: tuple[str, ...]) -> None:
     """What makes a second run differ from the first."""
     assert unsteady_parts(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("curl -s https://a.test/x > x.json", False),
+        ("curl -so x https://a.test/x -H 'd: F'", False),
+        ("curl -sf -X GET https://a.test/x | jq .d > out", False),
+        ("wget https://a.test/x", False),
+        ("git log", False),
+        ("echo https://a.test", False),
+        ("curl -sX POST https://a.test/x", True),
+        ("curl -fsSd x=1 https://a.test/x", True),
+        ("curl https://a.test/x --request DELETE", True),
+        ("curl -X $M https://a.test/x", True),
+        ("echo x | curl -T - https://a.test/x", True),
+        ("timeout 5 curl --json '{}' https://a.test", True),
+        ("wget --post-data=x https://a.test/x", True),
+        ("git push origin main", True),
+        ("ssh host ls", True),
+        ("python3 send.py https://a.test", True),
+    ],
+)
+def test_what_may_change_something_at_a_host(text: str, wanted: bool) -> None:
+    """Requests that only read do not, also if their answer is written to a file."""
+    assert may_send(text) is wanted

@@ -9,8 +9,7 @@ import re
 from uncaged_bundles.clean import shorten
 
 from ..calls import Command, FileEdit, FileLook, FileWrite, TraceCall
-from ..commands import only_looks
-from .access import access_of
+from ..commands import may_send
 from .rewriting import quoted
 
 __all__ = ["RELATIVE", "REPLACE", "in_shell", "sends", "shown"]
@@ -63,12 +62,7 @@ def in_shell(line: str, text: str, directory: str) -> str:
 
 def sends(call: TraceCall) -> bool:
     """Tell whether a call may change something at a host."""
-    if not isinstance(call.action, Command) or only_looks(call.action.text):
-        return False
-    found = access_of([(call.action.text, "")])
-    networked = {"curl", "wget", "ssh", "scp", "rsync", "ftp", "nc", "telnet", "gh", "aws"}
-    pushes = re.search(r"\bgit\s+(?:push|fetch|pull|clone)\b", call.action.text) is not None
-    return bool(found.hosts) or pushes or bool(networked & set(found.programs))
+    return isinstance(call.action, Command) and may_send(call.action.text)
 
 
 def shown(call: TraceCall) -> str:
