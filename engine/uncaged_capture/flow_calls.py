@@ -23,7 +23,7 @@ from .calls import FlowCall, TraceCall
 from .linking import RanFlow, Recorded
 from .traces import StepTrace
 
-__all__ = ["FlowThreads", "flow_tools", "gone_flows", "ran_flow", "shown_call"]
+__all__ = ["FlowThreads", "flow_tools", "gone_flows", "ran_flow", "shown_call", "thread_of"]
 
 _MCP = "mcp__uncaged-workflow__"
 """Prefix that coding programs give to the tools of this engine's MCP server."""
@@ -58,14 +58,14 @@ class FlowThreads:
         for call in calls:
             if not isinstance(call.action, FlowCall):
                 continue
-            ids = [_named(call)]
+            ids: list[object] = [_named(call)]
             text = _text(call, known)
             if text and intended_ms is not None:
                 seen[text] += 1
                 key = f"{view.summary.thread_id}/{trace.seq}/{seen[text]}/{text}"
                 ids.append(derived_id(key, intended_ms))
             for id in ids:
-                thread = _thread(engine, id, call.action.flow)
+                thread = thread_of(engine, id, call.action.flow)
                 if thread is not None:
                     found[call.number] = thread
                     break
@@ -139,19 +139,20 @@ def _text(call: TraceCall, known: Mapping[str, FlowTool]) -> str:
     return json.dumps({"name": action.flow, "prompt": prompt, "params": params}, sort_keys=True)
 
 
-def _named(call: TraceCall) -> ThreadId | None:
+def _named(call: TraceCall) -> object:
     """Return the thread that a result of the MCP server names."""
     try:
         document = json.loads(call.output) if call.is_whole else None
     except ValueError:
         return None
-    id = document.get("threadId") if isinstance(document, dict) else None
-    return ThreadId(id) if isinstance(id, str) and is_thread_id(id) else None
+    return document.get("threadId") if isinstance(document, dict) else None
 
 
-def _thread(engine: Engine, id: ThreadId | None, flow: str) -> ThreadView | None:
-    """Return a thread of this machine that ran a flow with success."""
-    if id is None or engine.store.journal_of(id) is None:
+def thread_of(engine: Engine, id: object, flow: str) -> ThreadView | None:
+    """Return a thread of this machine that ran a flow with success; None if *id* names no such."""
+    if not isinstance(id, str) or not is_thread_id(id):
+        return None
+    if engine.store.journal_of(ThreadId(id)) is None:
         return None
     try:
         found = engine.thread(id)

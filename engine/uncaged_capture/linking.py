@@ -51,12 +51,16 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanFlow:
-    """A call of a flow. number: of the call in the trace. result: None if only its head is known;
-    head, characters, digest: as the trace has them, of the text that the agent got. was: the hash
-    of the version that ran, "" if that is not known.
+    """A call of a flow, or of a model.
+
+    number: of the call in the trace. kind: the effect. flow: its name; of a model what its answer
+    is called. params: of a model the other settings. result: None if only its head is known; head,
+    characters, digest: as the trace has them, of the text that the agent got. was: the hash of the
+    version that ran, "" if that is not known.
     """
 
     number: int
+    kind: Literal["flow", "llm"] = "flow"
     flow: str
     prompt: str = ""
     params: Mapping[str, object]

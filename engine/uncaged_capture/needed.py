@@ -23,6 +23,8 @@ def only_reads(engine: Engine, ran: RanFlow, threads: FlowThreads) -> bool:
     """Tell whether a call of a flow changed nothing, by what its thread did, else by what the flow
     may do.
     """
+    if ran.kind == "llm":
+        return True
     thread = threads.threads.get(ran.number)
     if thread is None:
         return _ONLY_READS.issuperset(engine.bundle(ran.flow).descriptor.policy.limits)

@@ -12,10 +12,10 @@ from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.services.trials import TrialEffect
 from uncaged_models.conversation import clean
 
-from .linking import RanFlow
+from .linking import RanFlow, Recorded
 from .proving import differences_of
 
-__all__ = ["recorded_outcome", "result_differences"]
+__all__ = ["model_result", "recorded_outcome", "result_differences"]
 
 
 def result_differences(ran: RanFlow, outcome: Outcome | None, where: str) -> list[str]:
@@ -25,6 +25,10 @@ def result_differences(ran: RanFlow, outcome: Outcome | None, where: str) -> lis
         where: name of the result.
     """
     match outcome:
+        case Answer(fields={"outcome": answer}) if ran.kind == "llm" and ran.result is not None:
+            found = model_result(answer)
+            recorded = {"text": ran.result.text, "data": ran.result.data}
+            return differences_of(recorded, {"text": found.text, "data": found.data}, where)
         case Answer(fields={"outcome": {"success": success, "message": message, "data": data}}):
             if ran.result is not None:
                 recorded = {"message": ran.result.text, "data": ran.result.data}
@@ -66,3 +70,12 @@ def recorded_outcome(thread: ThreadView, effect: TrialEffect) -> Outcome | None:
             if "outcome" in record:
                 return Answer(fields={"outcome": record["outcome"]})
     return None
+
+
+def model_result(outcome: object) -> Recorded:
+    """Return the result of a model as task flows see it."""
+    if isinstance(outcome, Mapping) and "text" in outcome and set(outcome) <= {"text", "data"}:
+        return Recorded(text=str(outcome["text"]), data=outcome.get("data"))
+    if isinstance(outcome, str):
+        return Recorded(text=outcome, data=None)
+    return Recorded(text=json.dumps(outcome, ensure_ascii=False), data=outcome)

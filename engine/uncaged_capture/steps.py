@@ -5,19 +5,18 @@ Task and block flows are made of them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.records import dataclass, replace
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.services.trials import TrialEffect, TrialResult
-from uncaged_tools.flows import FlowTool
 
-from .calls import FileLook, FlowCall, Other, TraceCall, WebRead, calls_of, texts_in
-from .flow_calls import FlowThreads, flow_tools, gone_flows, ran_flow, shown_call
+from .agent_calls import agent_calls
+from .calls import texts_in
+from .flow_calls import FlowThreads
 from .linking import (
     JoinedText,
     Linked,
@@ -29,8 +28,8 @@ from .linking import (
     references_in,
 )
 from .needed import needed_calls, only_reads, repeated_calls, result_call
+from .own_calls import own_calls
 from .recorded import recorded_outcome, result_differences
-from .selecting import Dropped, select
 from .traces import StepTrace
 from .values import Parameter, parameters_of
 
@@ -63,7 +62,7 @@ class FlowSteps:
         outcomes = {
             tried.effect.seq: tried.outcome
             for tried in found.effects
-            if tried.effect.kind == "flow" and not tried.effect.flows
+            if tried.effect.kind in ("flow", "llm") and not tried.effect.flows
         }
         lines: list[str] = []
         for step, call in enumerate(self.calls, 1):
@@ -89,7 +88,8 @@ def flow_steps(
     step: int | None,
     named: Mapping[str, str] | None = None,
 ) -> FlowSteps:
-    """Return the calls of flows that a thread's agent made, as steps.
+    """Return the calls of flows that a thread's agent made, as steps; of a thread without agents
+    those of flows and models that it made itself.
 
     Args:
         step: the role step; None if only one called flows. named: values by parameter name.
@@ -97,127 +97,39 @@ def flow_steps(
         NotFoundError: no step, or not this one, called flows. UsageError: several did, and none is
             named. RefusedError: the calls cannot be a flow; the message says why.
     """
-    known = flow_tools(engine)
-    trace = _chosen(traces, known, view, step)
-    calls = calls_of(trace, flows={name: tool.flow for name, tool in known.items()})
-    _refuse_gone(engine, view, trace, calls, known)
     prompt = str(view.start.get("parameters", {}).get("prompt", ""))
-    message, answer = _answer(view, trace.seq)
-    chosen = select(calls, answer=answer, prompt=prompt)
-    # the ids in a stranger's archive may be those of threads that ran here
-    imported = view.summary.imported
-    threads = (
-        FlowThreads(threads={}) if imported else FlowThreads.of(engine, view, trace, calls, known)
-    )
-    kept, dropped = [], list(chosen.dropped)
-    for call in chosen.kept:
-        if isinstance(call.action, FlowCall):
-            kept.append(
-                ran_flow(call, call.action, known[call.tool], threads.threads.get(call.number))
-            )
-        elif any(
-            use.number == call.number and use.where is not None for use in chosen.uses
-        ) or not (isinstance(call.action, FileLook | WebRead)):
-            raise RefusedError(
-                f"{shown_call(call)} is needed, and calls no flow: what the agent did is no task of flows alone"
-            )
-        else:
-            dropped.append(Dropped(call=call, reason="it calls no flow"))
+    has_agents = bool(traces) or any("role" in record for record in view.records)
+    found = agent_calls(engine, view, traces, step=step) if has_agents else own_calls(engine, view)
+    for call in found.calls:
+        _require_flow(engine, call)
+    kept = found.calls
     parameters = _parameters(kept, prompt, named)
     if not named:
         parameters = named_by_arguments(kept, parameters)
-    readers = {call.number for call in kept if only_reads(engine, call, threads)}
-    by_number = {call.number: call for call in calls}
+    readers = {call.number for call in kept if only_reads(engine, call, found.threads)}
     repeated = repeated_calls(kept, readers)
-    kept = [call for call in kept if call.number not in repeated]
-    linked, unused = needed_calls(link(kept, parameters), readers, answer)
-    dropped += [
-        Dropped(call=by_number[number], reason=f"it repeats call {first}")
-        for number, first in repeated.items()
-    ]
-    dropped += [
-        Dropped(call=by_number[number], reason="it only reads, and nothing used its result")
-        for number in unused
-    ]
+    kept = tuple(call for call in kept if call.number not in repeated)
+    linked, unused = needed_calls(link(kept, parameters), readers, found.answer)
+    left_out = {
+        **found.left_out,
+        **{number: f"it repeats call {first}" for number, first in repeated.items()},
+        **dict.fromkeys(unused, "it only reads, and nothing used its result"),
+    }
     if not linked:
-        raise RefusedError("no call of a flow is left that a flow needs")
+        raise RefusedError("no call is left that a flow needs")
     used = _used(linked, parameters)
     return FlowSteps(
         prompt=prompt,
-        answer=_linked_answer(message, linked, used),
+        answer=_linked_answer(found.message, linked, used),
         calls=linked,
         left_out=tuple(
-            f"{shown_call(one.call)}: {one.reason}"
-            for one in sorted(dropped, key=lambda one: one.call.number)
+            f"{found.labels[number]}: {reason}" for number, reason in sorted(left_out.items())
         ),
-        notes=tuple(_notes(engine, linked, calls)),
+        notes=(*_notes(engine, linked), *found.notes),
         parameters=used,
-        threads=threads,
-        result=result_call(linked, answer),
+        threads=found.threads,
+        result=result_call(linked, found.answer),
     )
-
-
-def _chosen(
-    traces: Sequence[StepTrace], known: Mapping[str, FlowTool], view: ThreadView, step: int | None
-) -> StepTrace:
-    """Return the trace of the one role step that called flows."""
-    found = [
-        trace
-        for trace in traces
-        if (step is None or trace.seq == step)
-        and any(str(call["tool"]) in known or _looks_like_flow(call, view) for call in trace.calls)
-    ]
-    thread = view.summary.thread_id
-    if not found:
-        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
-        raise NotFoundError(
-            f"{where} called no flows; its tool calls: uncaged-workflow thread show {thread} --trace"
-        )
-    if len(found) > 1:
-        seqs = ", ".join(str(trace.seq) for trace in found)
-        raise UsageError(f"steps {seqs} of thread {thread} called flows; choose with --step")
-    return found[0]
-
-
-def _looks_like_flow(call: Mapping[str, object], view: ThreadView) -> bool:
-    """Tell whether a call has a result as flows give it, perhaps of one that is gone."""
-    result = call.get("result")
-    head = str(result.get("head", "")) if isinstance(result, Mapping) else ""
-    has_roles = any("role" in record for record in view.records)
-    return has_roles and head.startswith('{"success":') and '"message":' in head
-
-
-def _refuse_gone(
-    engine: Engine,
-    view: ThreadView,
-    trace: StepTrace,
-    calls: Sequence[TraceCall],
-    known: Mapping[str, FlowTool],
-) -> None:
-    """Refuse a trace with a call of a flow that is no tool any more."""
-    strange = [call for call in calls if isinstance(call.action, Other) and not call.failure]
-    if not strange:
-        return
-    gone = gone_flows(engine, view, trace.seq, known)
-    by_name = {name.replace(" ", "_"): name for name in gone}
-    for call in strange:
-        tool = call.tool.removeprefix("mcp__uncaged-workflow__")
-        if tool in by_name:
-            raise RefusedError(
-                f"call {call.number} ran the flow {by_name[tool]!r}, which was removed or disabled since"
-            )
-
-
-def _answer(view: ThreadView, seq: int) -> tuple[str, str]:
-    """Return what the agent of a step answered to the person, and all of its answer."""
-    for record in view.records:
-        if record.get("seq") == seq and "role" in record:
-            meta = record.get("meta", {})
-            message = meta.get("message") if isinstance(meta, Mapping) else None
-            content = str(record.get("content", ""))
-            shown = message if isinstance(message, str) else content.strip()
-            return shown, f"{content}\n{json.dumps(meta, ensure_ascii=False)}"
-    return "", ""
 
 
 def _linked_answer(
@@ -278,10 +190,13 @@ def _used(calls: Sequence[LinkedCall], parameters: Sequence[Parameter]) -> tuple
     return tuple(one for name, one in found.items() if one in parameters)
 
 
-def _notes(engine: Engine, linked: Sequence[LinkedCall], calls: Sequence[TraceCall]) -> list[str]:
+def _notes(engine: Engine, linked: Sequence[LinkedCall]) -> list[str]:
     notes = []
     for step, call in enumerate(linked, 1):
         notes += [f"step {step}: {sentence}" for sentence in call.fixed]
+        if call.ran.kind == "llm":
+            notes.append(f"step {step}: a model may answer otherwise each time")
+            continue
         now = engine.bundle(call.ran.flow).hash
         if call.ran.was and call.ran.was != now:
             notes.append(f"step {step}: {call.ran.flow} changed since (it was {call.ran.was})")
@@ -289,6 +204,10 @@ def _notes(engine: Engine, linked: Sequence[LinkedCall], calls: Sequence[TraceCa
             notes.append(
                 f"step {step}: only the begin of its result is known, so later steps cannot refer to it"
             )
-    if any(call.characters < 0 for call in calls):
-        notes.append("the agent's protocol says no results, so nothing refers to one")
     return notes
+
+
+def _require_flow(engine: Engine, ran: RanFlow) -> None:
+    """Refuse a call of a flow that was removed."""
+    if ran.kind == "flow" and engine.registry.flow(ran.flow) is None:
+        raise RefusedError(f"call {ran.number} ran the flow {ran.flow!r}, which was removed since")

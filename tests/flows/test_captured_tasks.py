@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from testbed.bundles import granted, source
+from testbed.modelserver import Seen as Asked
 from testbed.modelserver import Turn, calls, says, serving
 from testbed.recordings import Commands
 from testbed.steering import finish
@@ -204,6 +205,53 @@ def test_the_archive_of_a_stranger_proves_nothing(
         "step 1: only the begin of its result is known, so later steps cannot refer to it"
         in found["notes"]
     )
+
+
+NAMED = """
+    wanted = {"genre": input["params"]["genre"], "count": 2}
+    [charts, _] = yield {"all": {"effects": [{"flow": {"name": "charts", "params": wanted}}, {"now": {}}]}}
+    songs = charts["outcome"]["data"]["songs"]
+    name = yield {"llm": {"prompt": "Name the list of " + input["params"]["genre"], "input": songs}}
+    title = name if isinstance(name, str) else name["text"]
+    made = yield {"flow": {"name": "playlist", "params": {"title": title}}}
+    return {"success": True, "message": made["data"]["title"], "data": made["data"]["id"]}
+"""
+
+
+def test_the_calls_of_a_thread_without_agents_are_captured(
+    engine: Engine, commands: Commands
+) -> None:
+    """A model that a flow asked is asked again; its answer is the argument of the next call."""
+    policy: dict[str, object] = {"all": {}, "flow": {}, "llm": {}, "now": {}}
+    granted(engine.store, source("named", NAMED, parameters=FIELDS, policy=policy))
+
+    def answer(asked: Asked) -> Turn:
+        return says(f"Deep {'jazz' if 'jazz' in json.dumps(asked.body) else 'blues'}")
+
+    with serving(answer) as server:
+        model = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
+        engine.store.config_path.write_text(
+            json.dumps({"models": {"mine": model}, "model": "mine"})
+        )
+        thread = engine.run("named", prompt="name a list of blues", params={"genre": "blues"})
+        assert finish(engine, thread)["message"] == "Deep blues"
+        found = capture(commands, thread)
+        assert found["proof"] == {"state": "proved"}
+        assert found["notes"] == ["step 2: a model may answer otherwise each time"]
+        result = finish(engine, engine.run("captured", prompt="", params={"genre": "jazz"}))
+    assert result == {
+        "success": True,
+        "message": "Deep jazz",
+        "data": {"id": 4711, "title": "Deep jazz"},
+    }
+    assert engine.bundle("captured").descriptor.policy.limits == {
+        "flow": {"names": ["charts", "playlist"]},
+        "llm": {},
+    }
+    for form, why in (("block", "gives a model its input"), ("workflow", "no role answered")):
+        refused = commands.run("capture", thread, "--as", form, "--accept")
+        assert refused.code != 0
+        assert why in refused.err
 
 
 @pytest.fixture(scope="module")

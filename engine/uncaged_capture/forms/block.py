@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from uncaged_bundles.errors import RefusedError
 
-from ..linking import JoinedText, Linked, ParameterValue, ResultReference
+from ..linking import JoinedText, Linked, LinkedCall, ParameterValue, ResultReference
 from ..steps import FlowSteps
 from .form import default_of, description_of, patterns_of
 from .task import NUMBERS, CapturedTask, variables_of
@@ -24,21 +24,18 @@ def captured_block(steps: FlowSteps, name: str) -> CapturedTask:
         RefusedError: blocks cannot say what a call needs; the message says why.
     """
     names = variables_of(steps, reserved=[one.name for one in steps.parameters])
+    models = {call.ran.number for call in steps.calls if call.ran.kind == "llm"}
     blocks: list[dict[str, object]] = []
     lines: list[str] = []
     for step, call in enumerate(steps.calls, 1):
-        writer = _Writer(step, names)
-        config: dict[str, object] = {
-            "flow": call.ran.flow,
-            **({"prompt": writer.text(call.prompt)} if call.ran.prompt else {}),
-            "params": {key: writer.value(value) for key, value in call.params.items()},
-            "resultVariable": names[call.ran.number],
-        }
-        blocks.append({"type": "flow", "config": config})
-        shown = {key: config[key] for key in ("prompt", "params") if config.get(key)}
-        lines.append(
-            f"{names[call.ran.number]} = flow {call.ran.flow} {json.dumps(shown, ensure_ascii=False)}"
+        writer = _Writer(step, names, models)
+        config = writer.config(call)
+        kind = "llmInstruction" if call.ran.kind == "llm" else "flow"
+        blocks.append(
+            {"type": kind, "config": {**config, "resultVariable": names[call.ran.number]}}
         )
+        shown = json.dumps(config, ensure_ascii=False)
+        lines.append(f"{names[call.ran.number]} = {kind} {shown}")
     if steps.result != steps.calls[-1].ran.number:
         blocks.append({"type": "code", "config": {"expression": names[steps.result]}})
         lines.append(f"result: {names[steps.result]}")
@@ -67,9 +64,24 @@ def _variables(steps: FlowSteps) -> list[dict[str, object]]:
 class _Writer:
     """Writes the linked values of one step with `${path}` for references."""
 
-    def __init__(self, step: int, names: Mapping[int, str]) -> None:
+    def __init__(self, step: int, names: Mapping[int, str], models: Collection[int]) -> None:
         self._step = step
         self._names = names
+        self._models = models
+
+    def config(self, call: LinkedCall) -> dict[str, object]:
+        """Return the settings of the block for a call."""
+        if call.ran.kind == "llm":
+            if strange := sorted(set(call.params) - {"model"}):
+                raise self._refusal(
+                    f"gives a model its {' and '.join(strange)}, which no block does"
+                )
+            return {"instruction": self.text(call.prompt), **call.params}
+        return {
+            "flow": call.ran.flow,
+            **({"prompt": self.text(call.prompt)} if call.ran.prompt else {}),
+            "params": {key: self.value(value) for key, value in call.params.items()},
+        }
 
     def value(self, value: Linked) -> object:
         """Return a value as blocks have it; a path alone keeps the type of what it names."""
@@ -115,6 +127,10 @@ class _Writer:
         return text
 
     def _path(self, reference: ResultReference) -> str:
+        if reference.number in self._models:
+            if reference.where == "text":
+                return self._names[reference.number]
+            raise self._refusal("uses data of a model's answer, and blocks keep its text only")
         if reference.where == "text":
             raise self._refusal(
                 "uses the message of an earlier step, and blocks keep its data only"

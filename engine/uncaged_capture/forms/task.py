@@ -30,6 +30,7 @@ __all__ = [
     "variables_of",
 ]
 
+_METHODS = {"flow": "call_action", "llm": "query_llm"}
 _TAKEN = frozenset({"api", "params", "print", "execute", "str"})
 NUMBERS = frozenset({"integer", "number"})
 
@@ -94,11 +95,22 @@ def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
         "parameters": _recipe_parameters(steps.parameters),
         "script": _script(steps),
         "grammarPatterns": patterns_of(steps.prompt, steps.parameters),
-        "policy": {"flow": {"names": sorted({call.ran.flow for call in steps.calls})}},
+        "policy": _policy(steps),
     }
     names = variables_of(steps)
     lines = tuple(_line(call, names) for call in steps.calls)
     return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=lines)
+
+
+def _policy(steps: FlowSteps) -> dict[str, object]:
+    """Return the policy that names the called flows and models, and nothing else."""
+    flows = sorted({call.ran.flow for call in steps.calls if call.ran.kind == "flow"})
+    asked = [call.ran.params.get("model") for call in steps.calls if call.ran.kind == "llm"]
+    named = sorted({str(model) for model in asked if model is not None})
+    return {
+        **({"flow": {"names": flows}} if flows else {}),
+        **({"llm": {"models": named} if None not in asked else {}} if asked else {}),
+    }
 
 
 def _recipe_parameters(parameters: tuple[Parameter, ...]) -> list[dict[str, object]]:
@@ -121,7 +133,7 @@ def _script(steps: FlowSteps) -> str:
     for call in steps.calls:
         name = names[call.ran.number]
         lines += [
-            f"    {name} = await api.call_action({_arguments(call, names)})",
+            f"    {name} = await api.{_METHODS[call.ran.kind]}({_arguments(call, names)})",
             f"    if {name}.error:",
             f'        return {{"success": False, "error": {name}.error}}',
         ]
@@ -132,6 +144,9 @@ def _script(steps: FlowSteps) -> str:
 
 
 def _arguments(call: LinkedCall, names: Mapping[int, str]) -> str:
+    if call.ran.kind == "llm":
+        settings = (f"{key}={_expression(value, names)}" for key, value in call.params.items())
+        return ", ".join((_expression(call.prompt, names), *settings))
     parts = [_literal(call.ran.flow)]
     if call.ran.prompt:
         parts.append(_expression(call.prompt, names))
@@ -198,4 +213,5 @@ def _literal(value: object) -> str:
 
 def _line(call: LinkedCall, names: Mapping[int, str]) -> str:
     """Return a step for a person."""
-    return f"{names[call.ran.number]} = flow {_arguments(call, names)}"
+    kind = "model" if call.ran.kind == "llm" else "flow"
+    return f"{names[call.ran.number]} = {kind} {_arguments(call, names)}"
