@@ -92,6 +92,12 @@ MISSING = "t: KeyError: 'user_name' (after step 1 (http)); change it"
         ("price", "priority", False),
         ("colour", "color", True),
         ("total", "total_amount", True),
+        ("price", "unit_price", True),
+        ("price", "price_unit", False),
+        ("price", "old_price", False),
+        ("user", "user_id", False),
+        ("user_id", "userId", True),
+        ("temp", "max_temp", False),
     ],
 )
 def test_names_are_alike_by_their_words(old: str, new: str, *, is_like: bool) -> None:
@@ -120,9 +126,9 @@ def test_the_last_success_excludes_fields_that_were_there_before() -> None:
     """Of two like names, the one that was in the old answer is not the new name."""
     text = 'async def execute(api, params):\n    return x["temp"]\n'
     cause = "t: KeyError: 'temp' (after step 1 (http))"
-    now = got({"temperature": 5, "temp_unit": "C"})
+    now = got({"temperature": 5, "temp_outside": 7})
     assert len(found(case(task(text), now, cause=cause)).candidates) == 2
-    old = {"status": 200, "json": {"temp": 4, "temp_unit": "C"}}
+    old = {"status": 200, "json": {"temp": 4, "temp_outside": 6}}
     assert 'x["temperature"]' in script_of(found(case(task(text), now, cause=cause, before=old)))
 
 

@@ -154,12 +154,12 @@ def test_two_likely_fields_are_reported_and_none_is_taken(
 ) -> None:
     """A guess between two names would be wrong half of the time."""
     answer.clear()
-    answer.update({"tempMax": 5, "tempMin": 3})
+    answer.update({"tempInside": 5, "tempOutside": 3})
     add_weather(engine, web)
     result = fix(engine, run(engine), tmp_path)
     assert result["success"] is False
-    assert "'tempMax'" in result["message"]
-    assert "'tempMin'" in result["message"]
+    assert "'tempInside'" in result["message"]
+    assert "'tempOutside'" in result["message"]
     assert Proposals(engine.store).all() == ()
 
 

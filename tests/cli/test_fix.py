@@ -75,7 +75,8 @@ def test_nothing_is_proposed_without_a_likely_change(command: Command, tmp_path:
     done = command("fix", "latest")
     assert done.returncode == 3
     assert "none near it is like it" in done.stderr
-    refused = json.loads(command("fix", failed_id(tmp_path), "--json").stdout)
+    refused = json.loads(command("fix", "latest", "--json").stdout)
+    assert refused["threadId"] == failed_id(tmp_path), "`latest` is the thread of the fix by now"
     assert (refused["proposalId"], refused["finish"]) == (None, "")
 
 

@@ -20,9 +20,10 @@ from uncaged_engine.services.registry import KNOWN
 
 from .case import LACKING, FixCase, Recipe, read_case, wrong_example
 
-__all__ = ["FLOW_FILE", "FailedThread", "failed_thread", "files_of", "recipe_of"]
+__all__ = ["FIX_FLOW", "FLOW_FILE", "FailedThread", "failed_thread", "files_of", "recipe_of"]
 
 FLOW_FILE = "flow.json"
+FIX_FLOW = "fix-flow"
 MAX_TEXT = 20_000
 """Characters of a text in a journal that a file keeps."""
 
@@ -42,13 +43,16 @@ class FailedThread:
 
 
 def failed_thread(engine: Engine, text: str) -> FailedThread:
-    """Read a failed thread; *text* is an id, a unique prefix of one, or ``latest``.
+    """Read a failed thread; *text* is an id, a unique prefix of one, or ``latest``. For a thread
+    that fixes another one, that one is read.
 
     Raises:
         RefusedError: it did not fail, its flow has another version by now, or its source is not
             kept; the message has the next step.
     """
     view = engine.thread(text)
+    if view.summary.name == FIX_FLOW:  # `latest` after a fix
+        view = engine.thread(str(view.start["parameters"]["params"]["thread"]))
     summary = view.summary
     if not (_has_failed(view) or _lacks(view) or _has_wrong_result(engine, view)):
         state = "has success" if summary.status == "completed" else f"is {summary.status}"

@@ -12,6 +12,60 @@ __all__ = ["likely", "likeness"]
 LIKELY = 0.72
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 SHORTEST_PREFIX = 3
+PREFIXES = frozenset(
+    [
+        "min",
+        "max",
+        "avg",
+        "mean",
+        "old",
+        "new",
+        "prev",
+        "previous",
+        "last",
+        "next",
+        "first",
+        "is",
+        "has",
+        "no",
+        "not",
+        "num",
+        "raw",
+        "default",
+    ]
+)
+SUFFIXES = frozenset(
+    [
+        "id",
+        "ids",
+        "type",
+        "kind",
+        "unit",
+        "units",
+        "currency",
+        "count",
+        "url",
+        "uri",
+        "link",
+        "format",
+        "formatted",
+        "code",
+        "status",
+        "label",
+        "text",
+        "html",
+        "date",
+        "time",
+        "min",
+        "max",
+        "avg",
+        "old",
+        "prev",
+        "previous",
+        "raw",
+        "error",
+    ]
+)
 VOWELS = frozenset("aeiou")
 
 
@@ -35,11 +89,21 @@ def likeness(old: str, new: str) -> float:
     if len(before) == len(after) and all(map(_is_short_for, before, after)):
         return 0.95
     shorter, longer = sorted((before, after), key=len)
+    if _is_qualified(before, after):
+        return 0.0
     if len(shorter) < len(longer) and all(
         any(_is_short_for(a, b) for b in longer) for a in shorter
     ):
         return 0.85
     return fuzz.ratio(" ".join(before), " ".join(after)) / 100 * 0.9
+
+
+def _is_qualified(before: list[str], after: list[str]) -> bool:
+    """Whether a word makes one of two names another thing: ``price``, ``price_unit``."""
+    more = set(after) ^ set(before)
+    return (after[0] != before[0] and bool(more & PREFIXES & {after[0], before[0]})) or (
+        after[-1] != before[-1] and bool(more & SUFFIXES & {after[-1], before[-1]})
+    )
 
 
 def words_of(name: str) -> list[str]:

@@ -14,13 +14,12 @@ from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.services.proposals import Proposals
 
 from .agent import KIND
-from .failed import FailedThread, failed_thread, files_of
+from .failed import FIX_FLOW, FailedThread, failed_thread, files_of
 from .repeated import repeated_failure
 from .scratch import make_repository
 
-__all__ = ["FLOW", "StartedFix", "remove_directory", "result_of", "start_fix"]
+__all__ = ["StartedFix", "remove_directory", "result_of", "start_fix"]
 
-FLOW = "fix-flow"
 PLACE = "fixing"
 """Directory of the store for repositories of fixes that run."""
 WEEK_MS = 7 * 24 * 3600 * 1000
@@ -65,7 +64,7 @@ def start_fix(
     make_repository(repository, files_of(failed), environment)
     # crash here: a repository that no thread works in; a later fix sweeps it
     thread = engine.run(
-        FLOW,
+        FIX_FLOW,
         prompt=PROMPT.format(flow=failed.flow),
         params={"thread": failed.id},
         options=RunOptions(
