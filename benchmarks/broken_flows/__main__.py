@@ -16,6 +16,7 @@ from .flows import broken_flows, sampled
 UNKNOWN = ("http://127.0.0.1:1", "http://127.0.0.1:2")
 """Addresses for the names of the cases alone."""
 REACH = {"none": 30, "right": 54}
+"""Proposals of 60 flows."""
 VERDICTS = ("right", "wrong", "honest", "failed", "fault")
 
 
@@ -56,6 +57,7 @@ def totals_of(found: Sequence[Document]) -> dict[str, Any]:
     counts = Counter(one.get("verdict", "fault") for one in found)
     return {
         "flows": len(found),
+        "fixable": sum(one.get("fix") != "none" for one in found),
         "proposals": counts["right"] + counts["wrong"],
         **{verdict: counts[verdict] for verdict in VERDICTS},
         "silent": sum(one.get("verdict") == "wrong" and one["silent"] for one in found),
@@ -76,7 +78,10 @@ def table_of(found: Sequence[Document], totals: dict[str, Any], mode: str) -> st
             f"\nReach: none proposed without evidence against it; {totals['silent']} were."
         )
     if mode in REACH:
-        lines.append(f"\nReach: {REACH[mode]} of 60 proposed, none wrong.")
+        lines.append(
+            f"\nReach: {REACH[mode]} of 60 proposed, none wrong. A right fix exists for "
+            f"{totals['fixable']} of these {totals['flows']}."
+        )
     return "\n".join(lines)
 
 
