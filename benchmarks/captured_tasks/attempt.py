@@ -168,18 +168,29 @@ def other_parameters(
     recorded: Mapping[str, Any], original: Setting, setting: Setting
 ) -> dict[str, object]:
     """Return the parameters for another set: where a recorded value has a value of the original
-    prompt, that of the other set, the longest first. Others keep their defaults.
+    prompt, that of the other set, the longest first; where it is some words of such a value, the
+    same words of the other set's. Others keep their defaults.
     """
     found: dict[str, object] = {}
+    order = sorted(original.values, key=lambda one: -len(original.values[one]))
     for name, value in recorded.items():
         text = str(value)
-        for key in sorted(original.values, key=lambda one: -len(original.values[one])):
-            if original.values[key] in text:
-                text = text.replace(original.values[key], setting.values[key])
+        for key in order:
+            old, new = original.values[key], setting.values[key]
+            other = text.replace(old, new) if old in text else part_of(text, old, new)
+            if other is not None and other != text:
+                found[name] = other
                 break
-        if text != str(value):
-            found[name] = text
     return found
+
+
+def part_of(text: str, old: str, new: str) -> str | None:
+    """Return those words of *new* that are at the places of *text* in *old*; None without any."""
+    words, among, others = text.split(), old.split(), new.split()
+    for start in range(len(among) - len(words) + 1):
+        if len(among) == len(others) and among[start : start + len(words)] == words:
+            return " ".join(others[start : start + len(words)])
+    return None
 
 
 def worktree_of(commands: CommandLine) -> Path:

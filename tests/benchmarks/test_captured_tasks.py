@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.captured_tasks.attempt import other_parameters
 from benchmarks.captured_tasks.rule import SETS, Outcome, Rule
 from benchmarks.captured_tasks.tasks import FAMILIES, RULES
 from benchmarks.outside.scripted_model import Call
@@ -88,3 +89,16 @@ def played(rule: Rule, number: int, url: str, directory: Path) -> str:
             calls = play.send([performed(call, directory) for call in calls])
     except StopIteration as stop:
         return str(stop.value)
+
+
+def test_parameters_of_another_set_are_found_by_the_recorded_values() -> None:
+    """Whole values, values inside longer ones, and words of a value; others keep their defaults."""
+    [rule] = [one for one in RULES if one.name == "repository-row-in-table"]
+    first, other = (rule.setting(3, number, URL) for number in (0, 1))
+    old, new = first["about"].split(), other["about"].split()
+    recorded = {"a": first["name"], "b": f"x {first['about']}", "c": " ".join(old[:2]), "d": "x"}
+    assert other_parameters(recorded, first, other) == {
+        "a": other["name"],
+        "b": f"x {other['about']}",
+        "c": " ".join(new[:2]),
+    }
