@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_browser.session.address import DEFAULT_SESSION
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 
 from ..inputs.options import accept_option, json_option, thread_argument
 from ..inputs.recording_answers import may_save, named_values
@@ -121,10 +121,19 @@ class _Answers:
 def form_of(source: _Source) -> str:
     """Return the form that fits a thread: web if an agent used a browser, script if one ran
     commands or changed files, else task.
+
+    Raises:
+        NotFoundError: no agent called a tool.
     """
     from uncaged_capture.forms.script_flow import has_script_calls
 
     traces = [one for one in source.traces if source.step is None or one.seq == source.step]
+    if not traces:
+        where = "" if source.step is None else f"step {source.step} of "
+        raise NotFoundError(
+            f"no agent of {where}thread {source.view.summary.thread_id} called a tool, or its kind of agent does not"
+            " say so; a path of roles: --as workflow"
+        )
     if any("recording" in trace.notes for trace in traces):
         return "web"
     return "script" if any(map(has_script_calls, traces)) else "task"

@@ -111,11 +111,22 @@ def access_of(commands: Iterable[tuple[str, str]], parameters: Sequence[Paramete
     return found
 
 
-def add_written(found: Access, path: str, directory: str = "") -> None:
-    """Add a file that is made or replaced: the directory that holds it must be writable."""
-    named = _named(found, path, directory)
+def add_written(
+    found: Access, path: str, directory: str = "", *, may_be_named: bool = True
+) -> None:
+    """Add a file that is made or replaced: the directory that holds it must be writable.
+
+    Args:
+        may_be_named: whether a caller may choose a path elsewhere by a parameter.
+    """
+    named = _named(found, path, directory) if may_be_named else ""
     holder = posixpath.dirname(path.rstrip("/")) or "."
-    found.write[f"{named}/.." if named else _general(found, _joined(directory, holder))] = None
+    if named:
+        found.write[f"{named}/.."] = None
+    elif spans(path, found.parameters) and not _OUTSIDE.match(path):
+        found.write["."] = None
+    else:
+        found.write[_joined(directory, holder)] = None
 
 
 def add_changed(found: Access, path: str) -> None:
@@ -223,7 +234,8 @@ def _add_paths(found: Access, command: SimpleCommand, directory: str) -> None:
         written = [word.removeprefix("of=") for word in operands if word.startswith("of=")]
     for word in written:
         if word not in NOWHERE and word != "-" and "$(" not in word:
-            add_written(found, word, directory)
+            # no caller may let a flow remove what is elsewhere, such as a home
+            add_written(found, word, directory, may_be_named=program not in _DESTROYERS)
     for word in operands:
         _add_read(found, word, directory)
 

@@ -344,7 +344,9 @@ class _Writer:
         name, rules = _variable(parameter.name), {}
         kind = parameter.type if parameter.type in ("integer", "number", "path") else "string"
         if kind in ("string", "path") and not parameter.secret:
-            start = "(?!-)" if name in self.found.leading and parameter.value[0] != "-" else ""
+            # a path is absolute when it is checked
+            is_option = name in self.found.leading and kind != "path"
+            start = "(?!-)" if is_option and parameter.value[0] != "-" else ""
             inner = ".*"
             if name in self.found.literal:
                 more = "".join(mark for mark in " /" if mark in parameter.value)

@@ -183,6 +183,16 @@ def test_the_policy_is_what_the_commands_use() -> None:
     assert outside.writes_outside
 
 
+@pytest.mark.parametrize("command", ["rm -rf out/x", "mv out/x b", "chmod 600 out/x"])
+def test_what_removes_files_works_in_the_caller_s_directory_only(command: str) -> None:
+    """A caller who names another path, such as a home, is refused by the policy."""
+    found = captured("Do it with out/x", "done", ran(command))
+    assert [one.type for one in found.captured.parameters] == ["path"]
+    sandbox = recipe_of(found)["sandbox"]
+    assert sandbox["writePaths"] == ["."]
+    assert sandbox["allowedPaths"] == ["."]
+
+
 def test_a_secret_is_bound_to_the_programs() -> None:
     """Its value is in no part of the recipe."""
     secret = "abcdef123456789"
