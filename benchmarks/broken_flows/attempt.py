@@ -128,6 +128,8 @@ def broken(bench: Bench, case: BrokenFlow, past: Sequence[Parameters]) -> str:
     ran = bench.run(flow, case.failing, *(["--heal", "off"] if is_web(case) else []))
     if ran.code == 0:
         return f"the failing thread has success: {ran.text[:200]!r}"
+    if '"event":"start"' not in ran.stdout:
+        return f"the failing run started no thread: {ran.reason}"
     return ""
 
 

@@ -70,8 +70,8 @@ def cases(seed: int) -> Iterator[BrokenFlow]:
     for number, make in enumerate((shelf, find, grade, neighbour, window), 1):
         name = f"edge-{number}"
         yield off_by_one(name, make(drawn(seed, name)))
-    for number, kind in enumerate(("integer", "number"), 1):
-        yield wrong_type(seed, f"type-{number}", kind)
+    for number, form in enumerate(("{}.00", "{}.50"), 1):
+        yield wrong_type(seed, f"type-{number}", form)
 
 
 def shelf(random: Random) -> Code:
@@ -177,16 +177,16 @@ def off_by_one(name: str, code: Code) -> BrokenFlow:
     )
 
 
-def wrong_type(seed: int, name: str, kind: str) -> BrokenFlow:
+def wrong_type(seed: int, name: str, form: str) -> BrokenFlow:
     """A code is declared as a number, which loses its zeros."""
     random = drawn(seed, name)
     numbers = random.sample(range(100, 999), 6)
     codes = [str(one) for one in numbers[:3]]
-    codes += [f"0{one}" if kind == "integer" else f"{one}.50" for one in numbers[3:]]
+    codes += [form.format(one) for one in numbers[3:]]
     values = dict(zip(codes, random.sample(NAMES, 6), strict=True))
     body = LOOK_UP.replace("{{", "{").replace("}}", "}")
     recipe = script(
-        f"code-{name}", "bash", body, [parameter("code", kind)], commands=["awk"], paths=["."]
+        f"code-{name}", "bash", body, [parameter("code", "number")], commands=["awk"], paths=["."]
     )
     sets: list[Parameters] = [{"code": one} for one in codes]
     files = {"codes.txt": "".join(f"{code} {value}\n" for code, value in values.items())}
