@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.bundles import source
 from testbed.webserver import Reply, Seen, WebServer, data, serving
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
+from uncaged_capture.fixing.effects import last_proof
 from uncaged_capture.fixing.failed import failed_thread
 from uncaged_capture.fixing.repeated import repeated_failure
 from uncaged_capture.fixing.start import remove_directory, result_of, start_fix
@@ -147,6 +149,32 @@ def test_a_renamed_field_is_read_by_its_new_name(
             fix(engine, again, tmp_path, now_ms)
     assert repeated_failure(proposals, failed, proposal.created_ms + 25 * 3_600_000) is None
     assert list((engine.store.root / "fixing").iterdir()) == []
+
+
+def test_only_the_effect_prove_gives_a_proof(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """Another effect that answers with what looks like a proof is none, nor is the proof of another
+    thread.
+    """
+    _, bad = failing(engine, web, answer)
+    fix(engine, bad, tmp_path)
+    fixing = engine.thread("latest").summary.thread_id
+    proof = last_proof(engine, fixing, bad)
+    assert proof is not None
+    assert proof["held"] is True
+    assert last_proof(engine, fixing, fixing) is None
+    forged = source(
+        "forged",
+        f"""
+    yield {{"null": {{"value": {dict(proof)!r}}}}}
+    return {{"success": True}}
+""",
+    )
+    engine.add("forged", forged, accept=lambda _sentences: True)
+    thread = engine.run("forged", prompt="")
+    assert wait(engine, thread).status == "completed"
+    assert last_proof(engine, thread, bad) is None
 
 
 def test_two_likely_fields_are_reported_and_none_is_taken(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import BundleError, NotFoundError, RefusedError
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import Limits
 from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine
@@ -25,7 +26,7 @@ from .proof import changed_bundle, prove
 from .repeated import repeated_failure
 from .scratch import changed_files, read_file
 
-__all__ = ["BY", "ProposeHandler", "ProveHandler"]
+__all__ = ["BY", "ProposeHandler", "ProveHandler", "last_proof"]
 
 BY = "fixing"
 
@@ -98,7 +99,7 @@ class ProposeHandler(Handler):
             after = changed_bundle(_flow_file(context), failed)
         except (NotFoundError, RefusedError, BundleError) as exc:
             return Failure.of("propose", f"propose: {exc}")
-        proof = _last_proof(context)
+        proof = last_proof(engine, context.thread_id, asked.thread)
         if proof is None or proof["held"] is not True or proof["to"] != after.hash:
             return Failure.of("propose", "propose: no proof of this version held")
         proposals = Proposals(context.store)
@@ -143,10 +144,14 @@ def _flow_file(context: EffectContext) -> str:
         raise BundleError(f"{FLOW_FILE} cannot be read: {exc}") from exc
 
 
-def _last_proof(context: EffectContext) -> Mapping[str, Any] | None:
-    """Return the outcome of the thread's last ``prove``, as its journal has it."""
-    for step in reversed(context.steps()):
-        outcome = step.get("outcome")
-        if isinstance(outcome, Mapping) and {"held", "to", "evidence"} <= set(outcome):
-            return outcome
-    return None
+def last_proof(engine: Engine, thread: ThreadId, failed: str) -> Mapping[str, Any] | None:
+    """Return the outcome of a thread's last ``prove`` of a failed thread, as its journal has it.
+    Other effects do not count, as their answers may look like a proof.
+    """
+    asked, found = set(), None
+    for record in engine.thread(thread).records:
+        if record.get("intent") == {ProveHandler.kind: {"thread": failed}}:
+            asked.add(record["seq"])
+        elif record.get("seq") in asked and isinstance(record.get("outcome"), Mapping):
+            found = record["outcome"]
+    return found
