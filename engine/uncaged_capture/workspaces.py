@@ -25,6 +25,7 @@ __all__ = ["FreshWorkspace", "StepFiles", "files_of"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_ARCHIVE_BYTES = 64 << 20
+_GZIP = b"\x1f\x8b"
 _WORDS = {
     "A": "was not made",
     "D": "is there and was not",
@@ -83,28 +84,22 @@ def files_of(
     )
 
 
-def members_of(data: bytes) -> Mapping[str, bytes] | None:
-    """Return the members of an archive by name, with their content; None if it is none that can be
-    read, or is too large. A file that is only compressed has one member.
+def members_of(data: bytes) -> Sequence[tuple[str, bytes]] | None:
+    """Return names and contents of an archive's members in order of their names; None if it is none
+    that can be read, or has more than 64 MiB. A file that is only compressed has one member.
     """
     if len(data) > _MAX_ARCHIVE_BYTES:
         return None
     try:
-        if zipfile.is_zipfile(io.BytesIO(data)):
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                return {
-                    one.filename: archive.read(one)
-                    for one in archive.infolist()
-                    if one.file_size <= _MAX_ARCHIVE_BYTES
-                }
-        if data.startswith(b"\x1f\x8b"):
+        if data.startswith(_GZIP):
             with gzip.open(io.BytesIO(data)) as stream:
-                inner = stream.read(_MAX_ARCHIVE_BYTES)
-            return members_of(inner) or {"": inner}
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            return {
-                f"{one.type!r}{one.name}": _content(archive, one) for one in archive.getmembers()
-            }
+                inner = stream.read(_MAX_ARCHIVE_BYTES + 1)
+            if len(inner) > _MAX_ARCHIVE_BYTES:
+                return None
+            return sorted(_tar_members(inner)) if _is_tar(inner) else [("", inner)]
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            return sorted(_zip_members(data))
+        return sorted(_tar_members(data)) if _is_tar(data) else None
     except (
         OSError,
         EOFError,
@@ -117,9 +112,31 @@ def members_of(data: bytes) -> Mapping[str, bytes] | None:
         return None
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member) if member.isreg() else None
-    return member.linkname.encode() if stream is None else stream.read()
+def _is_tar(data: bytes) -> bool:
+    return tarfile.is_tarfile(io.BytesIO(data))
+
+
+def _zip_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        _check_size(sum(one.file_size for one in members))
+        for one in members:
+            yield one.filename, archive.read(one)
+
+
+def _tar_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+        members = archive.getmembers()
+        _check_size(sum(one.size for one in members))
+        for one in members:
+            stream = archive.extractfile(one) if one.isreg() else None
+            content = one.linkname.encode() if stream is None else stream.read()
+            yield f"{one.type!r}{one.name}", content
+
+
+def _check_size(size: int) -> None:
+    if size > _MAX_ARCHIVE_BYTES:
+        raise ValueError(f"the members have {size:,} bytes")
 
 
 class FreshWorkspace:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,29 @@ def test_a_stranger_s_record_names_no_other_place(changed: dict[str, str]) -> No
     start = {"workspace": {"repository": "/r", "base": "0" * 40, **changed}}
     with pytest.raises(DamagedError):
         files_of(start, [], 1)
+
+
+def zipped(*members: tuple[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
+        for name, content in members:
+            target.writestr(name, content)
+    return stream.getvalue()
+
+
+def test_the_members_of_an_archive_are_bounded() -> None:
+    """A small file may hold more than memory has, and hold itself: it has no members, or one."""
+    half = bytes(40 << 20)
+    assert members_of(zipped(("a", half))) is not None
+    assert members_of(zipped(("a", half), ("b", half))) is None
+    assert members_of(gzip.compress(half + half, 1)) is None
+    nested = gzip.compress(gzip.compress(b"x"))
+    assert members_of(nested) == [("", gzip.decompress(nested))]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_members_of_one_name_are_all_compared() -> None:
+    """Both count, in any order."""
+    one, two = ("a", b"1"), ("a", b"2")
+    assert members_of(zipped(one, two)) == members_of(zipped(two, one)) == [one, two]
+    assert members_of(zipped(two)) == [two]
