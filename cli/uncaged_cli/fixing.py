@@ -121,7 +121,7 @@ def finishing_command(engine: Engine, started: StartedFix, report: Mapping[str, 
     failed = started.failed
     proposals = Proposals(engine.store)
     version = proposals.versions(proposals.find(str(report["proposalId"])))
-    changed = changed_values(failed.case.params, version.before, version.after)
+    changed = changed_values(failed.case.params, version.before, version.after, Path.cwd())
     if not changed:
         return f"uncaged-workflow fork {failed.id} --at {failed.case.keep} --on {failed.flow}"
     words = [f"uncaged-workflow run {failed.flow}"]

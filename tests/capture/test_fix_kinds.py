@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,12 +15,14 @@ from uncaged_capture.fixing.case import FixCase, read_case
 from uncaged_capture.fixing.likeness import likely, likeness
 from uncaged_capture.fixing.machine import Machine
 
+Step = tuple[str, object, object]
+"""Kind, body and outcome of a step."""
 URL = "http://api.example/v1/items"
 
 
 def case(
     recipe: Mapping[str, Any],
-    *steps: tuple[str, object, object],
+    *steps: Step,
     cause: str = "",
     before: object = None,
     **params: object,
@@ -41,9 +44,10 @@ def case(
     return read_case(recipe, [*records, end], old if before is not None else ())
 
 
-def found(one: FixCase, *path: Path) -> FoundFixes:
+def found(one: FixCase, *path: Path, directory: Path = Path("/nowhere")) -> FoundFixes:
     """Return the candidates on a machine with these directories on PATH."""
-    return find_candidates(one, Machine(environment={"PATH": ":".join(map(str, path))}))
+    environment = {"PATH": ":".join(map(str, path))}
+    return find_candidates(one, Machine(environment=environment, directory=directory))
 
 
 def task(script: str, *parameters: Mapping[str, object]) -> dict[str, Any]:
@@ -65,7 +69,7 @@ def ran(stderr: str, code: int = 1, **more: object) -> dict[str, object]:
     return {"success": False, "stdout": "", "stderr": stderr, "exitCode": code, **more}
 
 
-def got(json: object, status: int = 200) -> tuple[str, object, object]:
+def got(json: object, status: int = 200) -> Step:
     return "http", {"method": "GET", "url": URL}, {"status": status, "json": json}
 
 
@@ -208,6 +212,57 @@ def test_a_renamed_option_is_found_in_the_help() -> None:
     assert found(other, path).candidates == ()
 
 
+def test_the_help_of_a_shell_script_is_read(tmp_path: Path) -> None:
+    """It may need programs of the system."""
+    program = tmp_path / "tally"
+    program.write_text("#!/bin/sh\ncat <<END\nusage: tally [--color WORD]\nEND\n", "utf-8")
+    program.chmod(0o755)
+    tmp_path.chmod(0o755)
+    one = case(
+        bash("tally --colour red", executables=["tally"]),
+        ("script", {}, ran("tally: unknown option --colour; see tally --help", 2)),
+    )
+    path = (tmp_path, *map(Path, os.defpath.strip(":").split(":")))
+    assert script_of(found(one, *path)) == "tally --color red"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "awk: cannot open data/prices.txt (No such file or directory)",
+        "cat: data/prices.txt: No such file or directory",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data/prices.txt'",
+    ],
+)
+def test_a_relative_path_belongs_to_the_directory_of_the_caller(tmp_path: Path, error: str) -> None:
+    """The new one is relative, too; where the old one still exists, another thing is wrong."""
+    (tmp_path / "data" / "archive").mkdir(parents=True)
+    moved = tmp_path / "data" / "archive" / "prices.txt"
+    moved.touch()
+    one = case(bash("cat data/prices.txt", read=["data"]), ("script", {}, ran(error, 2)))
+    [fix] = found(one, directory=tmp_path).candidates
+    assert fix.recipe["script"]["body"] == "cat data/archive/prices.txt"
+    assert fix.recipe["policy"]["script"]["read"] == ["data"]
+    moved.rename(tmp_path / "data" / "prices.txt")
+    assert found(one, directory=tmp_path).candidates == ()
+
+
+def test_a_default_path_is_the_flow_s_although_a_run_makes_it_absolute(tmp_path: Path) -> None:
+    """A path that the caller gave is not."""
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "main-list.txt").touch()
+    parameter = {"name": "file", "type": "path", "default": "lists/main.txt"}
+    recipe = bash('cat "$PARAM_FILE"', parameter, read=["param:file"])
+    given = str(tmp_path / "lists" / "main.txt")
+    failure: Step = ("script", {}, ran(f"cat: {given}: No such file or directory"))
+    [fix] = found(case(recipe, failure, file=given), directory=tmp_path).candidates
+    assert fix.recipe["parameters"][0]["default"] == "lists/main-list.txt"
+    assert fix.recipe["policy"]["script"]["read"] == ["param:file"]
+    other = tmp_path / "other"
+    other.mkdir()
+    assert found(case(recipe, failure, file=given), directory=other).candidates == ()
+
+
 def test_a_moved_path_is_the_one_like_it(tmp_path: Path) -> None:
     """In the script, the policy and the defaults; never a value that the caller gave."""
     place = tmp_path / "a" / "project"
@@ -217,11 +272,7 @@ def test_a_moved_path_is_the_one_like_it(tmp_path: Path) -> None:
     recipe = bash(
         f'cat "{old}"', {"name": "file", "type": "path", "default": old}, read=[old, "param:file"]
     )
-    failure: tuple[str, object, object] = (
-        "script",
-        {},
-        ran(f"cat: {old}: No such file or directory"),
-    )
+    failure: Step = ("script", {}, ran(f"cat: {old}: No such file or directory"))
     [fix] = found(case(recipe, failure, file=old)).candidates
     assert old not in json.dumps(fix.recipe)
     assert fix.recipe["policy"]["script"]["read"] == [str(place / "report-2026.csv"), "param:file"]
@@ -373,6 +424,22 @@ def test_a_script_is_off_by_one() -> None:
     assert "at least 2" in fewer.looked[0]
     writing = {**recipe, "policy": {"script": {"write": ["/tmp/x"]}}, "examples": examples}
     assert wrong(writing, "3").candidates == ()
+
+
+def test_a_script_that_ends_with_an_error_is_off_by_one() -> None:
+    """Its examples show it; without one that fails, the cause is another one."""
+    script = "import os\nwords = ['a', 'b', 'c']\nprint(words[int(os.environ['PARAM_N'])])\n"
+    examples = [
+        {"sentence": f"word {n}", "params": {"n": n}, "expect": {"equals": word}}
+        for n, word in ((3, "c"), (2, "b"), (1, "a"))
+    ]
+    recipe = bash("", {"name": "n", "type": "integer"})
+    recipe["script"] = {"language": "python", "body": script}
+    failure: Step = ("script", {}, ran("IndexError: list index out of range"))
+    fixed = found(case({**recipe, "examples": examples}, failure, n=3))
+    assert "words[int(os.environ['PARAM_N']) - 1]" in script_of(fixed)
+    passing = [{**examples[0], "params": {"n": 2}}, {**examples[1], "params": {"n": 1}}]
+    assert found(case({**recipe, "examples": passing}, failure, n=3)).candidates == ()
 
 
 def test_a_task_is_off_by_one() -> None:

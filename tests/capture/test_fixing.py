@@ -20,7 +20,7 @@ from uncaged_capture.fixing.effects import last_proof
 from uncaged_capture.fixing.failed import failed_thread
 from uncaged_capture.fixing.repeated import repeated_failure
 from uncaged_capture.fixing.start import remove_directory, result_of, start_fix
-from uncaged_engine.api import Cut, Engine
+from uncaged_engine.api import Cut, Engine, RunOptions
 from uncaged_engine.proposals import Proposals
 from uncaged_tools.flows import wait
 
@@ -175,6 +175,43 @@ def test_only_the_effect_prove_gives_a_proof(
     thread = engine.run("forged", prompt="")
     assert wait(engine, thread).status == "completed"
     assert last_proof(engine, thread, bad) is None
+
+
+def test_a_script_that_only_reads_is_tried_where_its_files_are(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Relative paths belong to the caller's directory, in the failed run and in the proof."""
+    recipe = {
+        "actionName": "prices",
+        "description": "The prices.",
+        "script": {"language": "bash", "body": "cat data/prices.txt\n", "arguments": []},
+        "policy": {"script": {"executables": ["cat"], "read": ["."]}},
+    }
+    engine.add("prices", build_flow(parse_recipe(recipe)).source, accept=lambda _sentences: True)
+    (tmp_path / "data" / "archive").mkdir(parents=True)
+    (tmp_path / "data" / "archive" / "prices.txt").write_text("5 and 7\n", "utf-8")
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+    options = RunOptions(directory=tmp_path, environment=dict(os.environ))
+    thread = engine.run("prices", prompt="", options=options)
+    assert not wait(engine, thread).success
+    result = fix(engine, thread, tmp_path)
+    assert result["success"] is True, result
+    [proposal] = Proposals(engine.store).all()
+    assert proposal.evidence["trial"] == "success: 5 and 7"
+
+
+def test_a_past_success_with_another_result_is_shown_first(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """An agent reads a field that every answer has, and takes it for the one that was renamed."""
+    good, bad = failing(engine, web, answer)
+    recipe = dict(failed_thread(engine, bad).case.recipe)
+    wrong = {**recipe, "script": recipe["script"].replace("temp", "wind"), "examples": []}
+    result = fix(engine, bad, tmp_path, agent=scripted(tmp_path, wrong, wrong, wrong))
+    assert result["success"] is False, "the example fails"
+    attention = result["data"]["evidence"]["attention"]
+    assert attention[0] == f'{good} had success with "5 degrees"; its result is "3 degrees" now'
 
 
 def test_two_likely_fields_are_reported_and_none_is_taken(

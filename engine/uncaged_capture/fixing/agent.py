@@ -16,7 +16,7 @@ from uncaged_engine.services import agent_settings as check
 
 from .candidates import FoundFixes, find_candidates
 from .case import FixCase, read_case
-from .failed import FLOW_FILE
+from .failed import DIRECTORY, ERROR_FILE, FLOW_FILE
 from .machine import Machine
 from .scratch import read_file
 
@@ -50,9 +50,12 @@ class FixerAgent(AgentKind):
             raise AgentFailed(
                 f"the agent {KIND!r} plays {' and '.join(self.plays)} in a scratch repository, not {role!r}; bind another agent"
             )
-        found = find_candidates(
-            case_in(tree), Machine(environment=request.environment, sandbox=request.sandbox)
+        machine = Machine(
+            environment=request.environment,
+            directory=directory_in(tree),
+            sandbox=request.sandbox,
         )
+        found = find_candidates(case_in(tree), machine)
         meta = _diagnosis(found) if role == "diagnostician" else _change(found, tree, request)
         data = json.dumps(meta, ensure_ascii=False)
         text = meta.get("summary") or meta.get("cause")
@@ -74,6 +77,19 @@ def case_in(tree: Path) -> FixCase:
     if not isinstance(recipe, Mapping):
         raise AgentFailed(f"{FLOW_FILE} is no recipe")
     return read_case(recipe, records, before)
+
+
+def directory_in(tree: Path) -> Path:
+    """Return the caller's directory, as the files in a scratch repository name it.
+
+    Raises:
+        AgentFailed: they do not.
+    """
+    try:
+        lines = read_file(tree / ERROR_FILE).splitlines()
+        return Path(next(one.removeprefix(DIRECTORY) for one in lines if one.startswith(DIRECTORY)))
+    except (OSError, ValueError, StopIteration) as exc:
+        raise AgentFailed(f"{ERROR_FILE} cannot be read: {exc}") from exc
 
 
 def _records(path: Path) -> list[dict[str, object]]:

@@ -73,7 +73,7 @@ class ProveHandler(Handler):
                 _flow_file(context),
                 ignored=[
                     one
-                    for one in changed_files(_tree(context), files_of(failed))
+                    for one in changed_files(_tree(context), files_of(failed, context.directory))
                     if one != FLOW_FILE
                 ],
                 directory=context.directory,

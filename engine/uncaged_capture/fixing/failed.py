@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.builders.recipes.recipe_flow import flow_of
@@ -20,9 +21,21 @@ from uncaged_engine.services.registry import KNOWN
 
 from .case import LACKING, FixCase, Recipe, read_case, wrong_example
 
-__all__ = ["FIX_FLOW", "FLOW_FILE", "FailedThread", "failed_thread", "files_of", "recipe_of"]
+__all__ = [
+    "DIRECTORY",
+    "ERROR_FILE",
+    "FIX_FLOW",
+    "FLOW_FILE",
+    "FailedThread",
+    "failed_thread",
+    "files_of",
+    "recipe_of",
+]
 
 FLOW_FILE = "flow.json"
+ERROR_FILE = "error.txt"
+DIRECTORY = "directory: "
+"""Begin of the line of the error file that names the caller's directory."""
 FIX_FLOW = "fix-flow"
 MAX_TEXT = 20_000
 """Characters of a text in a journal that a file keeps."""
@@ -109,12 +122,17 @@ def recipe_of(bundle: Bundle) -> Recipe:
     return recipe
 
 
-def files_of(failed: FailedThread) -> dict[str, str]:
-    """Return the files of the scratch repository, by name."""
+def files_of(failed: FailedThread, directory: Path) -> dict[str, str]:
+    """Return the files of the scratch repository, by name.
+
+    Args:
+        directory: that of the caller, to which relative paths belong.
+    """
     case = failed.case
     lines = [
         f"flow: {failed.flow}@{failed.bundle.hash}",
         f"thread: {failed.id}",
+        f"{DIRECTORY}{directory}",
         f"step: {case.place}",
         f"error: {case.word}",
         f"cause: {case.cause}",
@@ -122,7 +140,7 @@ def files_of(failed: FailedThread) -> dict[str, str]:
     files = {
         FLOW_FILE: json.dumps(case.recipe, indent=2, ensure_ascii=False) + "\n",
         "journal.jsonl": _journal(failed.records),
-        "error.txt": "\n".join(lines) + "\n",
+        ERROR_FILE: "\n".join(lines) + "\n",
     }
     return {**files, "success.jsonl": _journal(failed.before)} if failed.before else files
 

@@ -37,9 +37,12 @@ SHALLOW = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """environment: for PATH. sandbox: the preferred mechanism, in which programs run."""
+    """environment: for PATH. directory: the caller's, to which relative paths belong. sandbox: the
+    preferred mechanism, in which programs run.
+    """
 
     environment: Mapping[str, str]
+    directory: Path
     sandbox: str = "auto"
 
     def has(self, program: str) -> bool:
@@ -48,14 +51,12 @@ class Machine:
 
     def help_of(self, program: str, *words: str) -> str:
         """Return what a program prints for ``--help``; "" if it cannot be run. It runs in the
-        sandbox, with no file but itself and without network.
+        sandbox, with the system's programs, no other file but itself, and without network.
         """
         found = shutil.which(program, path=self.environment.get("PATH"))
         if found is None:
             return ""
-        bounds = ScriptBounds(
-            executables=(Path(os.path.realpath(found)), Path(found)), timeout_s=HELP_S
-        )
+        bounds = ScriptBounds(read=(Path(found), Path(os.path.realpath(found))), timeout_s=HELP_S)
         try:
             done = run_script(
                 [found, *words, "--help"],

@@ -18,6 +18,7 @@ from uncaged_bundles.builders.recipes.recipe_text import recipe_source
 from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import BundleError, UncagedError
 from uncaged_bundles.examples import Example
+from uncaged_bundles.limits import ScriptLimits
 from uncaged_bundles.policy import widening
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.api import Engine, RunOptions
@@ -33,6 +34,8 @@ __all__ = ["Proof", "changed_bundle", "prove"]
 
 SHOWN = 300
 MAX_LISTED = 20
+STARTING = frozenset({"flow", "role"})
+"""Kinds of effects that start what has a policy of its own."""
 NOT_GRANTED = "not run: its policy is wider, and is not granted yet"
 
 
@@ -100,13 +103,14 @@ def prove(
     wider = widening(failed.bundle.descriptor.policy, after.descriptor.policy, KNOWN)
     may_run = not wider or engine.registry.granted(after)
     trials = _Trials(engine, after, directory, environment, may_run=may_run)
-    replays, problem = _replays(engine, failed, after)
+    replays, problem, altered = _replays(engine, failed, after)
     examples = list(_examples(trials, failed.bundle, after))
-    changed = changed_values(case.params, failed.bundle, after)
+    changed = changed_values(case.params, failed.bundle, after, directory)
     tried, unsuccessful = _tried(trials, case, changed)
+    found = [*altered, *_attention(failed.bundle, after)]
     evidence: dict[str, object] = {
         "policy": list(wider) or "not wider",
-        **({"attention": found} if (found := list(_attention(failed.bundle, after))) else {}),
+        **({"attention": found} if found else {}),
         **head,
         **replays,
         "examples": examples or "none",
@@ -126,14 +130,16 @@ def prove(
 
 def _replays(
     engine: Engine, failed: FailedThread, after: Bundle
-) -> tuple[dict[str, object], str | None]:
+) -> tuple[dict[str, object], str | None, list[str]]:
     """Return the evidence of replays: the failed thread's steps before the failing one, and all
-    other threads of the flow; and how the former differ.
+    other threads of the flow; how the former differ; and which threads with success would have had
+    another result.
     """
     keep = failed.case.keep
     prefix: object = "not replayed"
     problem: str | None = f"thread {failed.id} could not be replayed"
     different: list[dict[str, object]] = []
+    altered: list[str] = []
     others = 0
     for one in engine.check(failed.flow, after):
         if one.thread_id == failed.id:
@@ -146,13 +152,30 @@ def _replays(
             different.append(
                 {"thread": one.thread_id, "step": one.step, "how": shorten(one.message, SHOWN)}
             )
+            if one.results is not None and all(map(_is_success, one.results)):
+                old, new = (shorten(_shown(result), SHOWN // 3) for result in one.results)
+                altered.append(f"{one.thread_id} had success with {old}; its result is {new} now")
+    altered = altered[:MAX_LISTED]
     threads = {"replayed": others, "identical": others - len(different)}
     if different:
-        return {
-            "prefix": prefix,
-            "threads": {**threads, "different": different[:MAX_LISTED]},
-        }, problem
-    return {"prefix": prefix, "threads": threads}, problem
+        return (
+            {
+                "prefix": prefix,
+                "threads": {**threads, "different": different[:MAX_LISTED]},
+            },
+            problem,
+            altered,
+        )
+    return {"prefix": prefix, "threads": threads}, problem, altered
+
+
+def _is_success(result: object) -> bool:
+    return not isinstance(result, Mapping) or result.get("success", True) is True
+
+
+def _shown(result: object) -> str:
+    data = result.get("message") or result.get("data") if isinstance(result, Mapping) else result
+    return json.dumps(data, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +197,24 @@ class _Trials:
         options = RunOptions(directory=self.directory, environment=self.environment)
         try:
             return self.engine.trial(
-                self.after, prompt=prompt, params=params, options=options, decisions=decisions
+                self.after,
+                prompt=prompt,
+                params=params,
+                directory=self.directory if self._only_reads() else None,
+                options=options,
+                decisions=decisions,
             )
         except UncagedError as exc:
             return str(exc)
+
+    def _only_reads(self) -> bool:
+        """Tell whether the flow changes no file: its scripts may run where the caller's are, whose
+        files they read.
+        """
+        limits = self.after.descriptor.policy.limits
+        if STARTING & limits.keys():
+            return False
+        return not ScriptLimits.of(limits.get("script", {})).write
 
 
 def _tried(trials: _Trials, case: FixCase, changed: Mapping[str, object]) -> tuple[str, str | None]:

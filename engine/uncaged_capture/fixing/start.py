@@ -61,7 +61,7 @@ def start_fix(
         raise RefusedError(reason)
     _sweep(engine.store.root / PLACE, now_ms)
     repository = engine.store.root / PLACE / f"{failed.id}-{now_ms}"
-    make_repository(repository, files_of(failed), environment)
+    make_repository(repository, files_of(failed, directory), environment)
     # crash here: a repository that no thread works in; a later fix sweeps it
     thread = engine.run(
         FIX_FLOW,

@@ -1,28 +1,58 @@
-"""Values of a failed run that change with the flow: those of changed defaults and types."""
+"""Values of a failed run that are defaults, and those that change with the flow: of changed
+defaults and types.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from uncaged_bundles import shapes
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_bundles.values import convert
 
-__all__ = ["changed_values"]
+__all__ = ["absolute", "changed_values", "is_default"]
 
 
-def changed_values(params: Mapping[str, Any], before: Bundle, after: Bundle) -> dict[str, Any]:
+def is_default(value: object, default: object, directory: Path) -> bool:
+    """Tell whether a run's value is a parameter's default, which is made absolute if it is a path.
+
+    Args:
+        directory: that of the caller.
+    """
+    if value == default:
+        return True
+    if not isinstance(value, str) or not isinstance(default, str) or not default:
+        return False
+    return value == absolute(default, directory)
+
+
+def absolute(path: str, directory: Path) -> str:
+    """Return the absolute form of a path that a person wrote in a directory."""
+    written = Path(path)
+    with suppress(RuntimeError):  # ~ of a user that there is not
+        written = written.expanduser()
+    return os.path.normpath(directory / written)
+
+
+def changed_values(
+    params: Mapping[str, Any], before: Bundle, after: Bundle, directory: Path
+) -> dict[str, Any]:
     """Return the values that differ if the same run is started with the changed flow, by name.
 
     Args:
-        params: those of the failed run, defaults included.
+        params: those of the failed run, defaults included. directory: that of the caller.
     """
     old, new = (_properties(one) for one in (before, after))
     changed: dict[str, Any] = {}
     for name, value in params.items():
         former, present = old.get(name, {}), new.get(name, {})
-        if "default" in present and value == former.get("default") != present["default"]:
+        default = former.get("default")
+        is_other = "default" in present and default != present["default"]
+        if is_other and is_default(value, default, directory):
             changed[name] = present["default"]
         elif former.get("type") != present.get("type") and "type" in present:
             other = convert(value, str(present["type"]))

@@ -16,8 +16,10 @@ from uncaged_bundles.validation.validate import Bundle
 
 from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay, ReplayDifference
+from ..cells.reply import BundleReply
 from ..journal import archive, lines, lock
 from ..journal.blobs import BlobDirectory
+from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import Mechanism
 from .verify import difference_at_the_end
@@ -28,7 +30,8 @@ class ReplayCheck:
     """Result of one past thread's replay with the new version.
 
     identical: same effects, same end. step: the first that differs (0: none, or no single step).
-    recorded, yielded: both sides of the difference. message: an explanation.
+    recorded, yielded: both sides of the difference. message: an explanation. results: the recorded
+    and the new one, of a thread that has the same steps and another result.
     """
 
     thread_id: ThreadId
@@ -38,6 +41,7 @@ class ReplayCheck:
     recorded: str = ""
     yielded: str = ""
     message: str = ""
+    results: tuple[object, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,4 +198,13 @@ def _check_one(
         identical=problem is None,
         step=steps + 1 if problem else 0,
         message=problem or "",
+        results=_results(history, now) if problem else None,
     )
+
+
+def _results(history: History, now: BundleReply) -> tuple[object, object] | None:
+    """Return the recorded and the new result; None if one of them has none."""
+    end = history.end
+    if end is None or "result" not in end or now.word != "return":
+        return None
+    return end["result"], decode(now.body)

@@ -1,11 +1,12 @@
-"""Python script whose result an example does not expect: the edits of the built-in repair that are
-off by one, tried on all examples in the sandbox.
+"""Python script that fails, or whose result an example does not expect: the edits of the built-in
+repair that are off by one, tried on all examples in the sandbox.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ __all__ = ["candidates"]
 
 EDITS = frozenset({"off by one", "boundary", "offset", "slice", "index", "number", "comparison"})
 MAX_EDITS = 150
+WRONG = re.compile(r"exit [1-9]|(?:Index|Value|Assertion|ZeroDivision)Error$")
+"""Errors that a script which is off by one may end with."""
 LEAST_EXAMPLES = 2
 """One example is met by too many edits."""
 MAX_VARIED_BYTES = 64 << 10
@@ -50,7 +53,7 @@ class ExampleRun:
 
 def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     """Yield the edits with which all examples pass; one of those that agree on varied values."""
-    if case.word != EXAMPLE or case.language != "python":
+    if case.language != "python" or not (case.word == EXAMPLE or WRONG.match(case.word)):
         return
     if case.limits("script").get("write") or case.limits("script").get("network"):
         yield "an example fails, and the script writes or uses the network: it is not tried again and again"
@@ -68,6 +71,10 @@ def _search(case: FixCase, machine: Machine, directory: Path) -> Iterator[FixCan
     texts = [case.text, *(text for _, text in edits)]
     first, *results = _results(case, machine, texts, [one.run for one in runs], directory)
     usable = [number for number, result in enumerate(first) if result is not None]
+    if case.word != EXAMPLE and all(
+        runs[number].example.difference(first[number]) is None for number in usable
+    ):
+        return  # it is another cause, or no example shows it
     if len(usable) < LEAST_EXAMPLES:
         yield f"an example fails, and {len(usable)} examples can be tried; at least {LEAST_EXAMPLES} are needed"
         return
