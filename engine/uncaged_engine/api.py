@@ -47,6 +47,7 @@ from .threads.tails import settle
 from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
+    from .door.effects import Cancel
     from .threads.estimate import Estimate
     from .threads.regression import ReplayCheck
     from .threads.trial import Decisions, TrialResult
@@ -162,6 +163,7 @@ class Engine:
         directory: Path | None = None,
         options: RunOptions | None = None,
         decisions: Decisions | None = None,
+        cancel: Cancel | None = None,
     ) -> TrialResult:
         """Run a bundle once without a thread in the store, under its own policy, which a person
         need not have granted: ask first.
@@ -172,7 +174,8 @@ class Engine:
 
         Args:
             directory: where scripts run, instead of that of *options*; it should hold nothing that
-                must not change. None: a fresh one, which is removed afterwards.
+                must not change. None: a fresh one, which is removed afterwards. cancel: ends it as
+                ``killed``.
         Raises:
             UncagedError: it cannot be started. ReplayError and BundleError of the bundle are the
                 ending ``failed``.
@@ -188,6 +191,7 @@ class Engine:
             directory=directory,
             options=options or RunOptions(),
             decisions=decisions or Decisions(),
+            cancel=cancel,
             chance=self._chance,
         )
 

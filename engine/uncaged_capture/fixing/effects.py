@@ -78,6 +78,7 @@ class ProveHandler(Handler):
                 ],
                 directory=context.directory,
                 environment=context.environment,
+                cancel=context.cancel,
             )
         except (NotFoundError, RefusedError, BundleError) as exc:
             return Failure.of("prove", f"prove: {exc}")

@@ -22,6 +22,7 @@ from uncaged_bundles.limits import ScriptLimits
 from uncaged_bundles.policy import widening
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.door.effects import Cancel
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.services.registry import KNOWN
 from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
@@ -82,11 +83,13 @@ def prove(
     ignored: Sequence[str],
     directory: Path,
     environment: Mapping[str, str],
+    cancel: Cancel,
 ) -> Proof:
     """Check a changed ``flow.json`` against everything that is recorded, and try it.
 
     Args:
         ignored: files besides it that were changed. directory, environment: those of trials.
+            cancel: ends them.
     """
     case = failed.case
     head: dict[str, object] = {"error": case.sign, "cause": shorten(case.cause, SHOWN)}
@@ -102,7 +105,7 @@ def prove(
         return Proof(after=None, evidence=head, problems=("a fix cannot make a flow trusted",))
     wider = widening(failed.bundle.descriptor.policy, after.descriptor.policy, KNOWN)
     may_run = not wider or engine.registry.granted(after)
-    trials = _Trials(engine, after, directory, environment, may_run=may_run)
+    trials = _Trials(engine, after, directory, environment, cancel, may_run=may_run)
     replays, problem, altered = _replays(engine, failed, after)
     examples = list(_examples(trials, failed.bundle, after))
     changed = changed_values(case.params, failed.bundle, after, directory)
@@ -186,6 +189,7 @@ class _Trials:
     after: Bundle
     directory: Path
     environment: Mapping[str, str]
+    cancel: Cancel
     may_run: bool
 
     def run(
@@ -194,6 +198,8 @@ class _Trials:
         """Return a trial, or why it cannot be started."""
         if not self.may_run:
             return NOT_GRANTED
+        if self.cancel.requested:
+            return "it was cancelled"
         options = RunOptions(directory=self.directory, environment=self.environment)
         try:
             return self.engine.trial(
@@ -203,6 +209,7 @@ class _Trials:
                 directory=self.directory if self._only_reads() else None,
                 options=options,
                 decisions=decisions,
+                cancel=self.cancel,
             )
         except UncagedError as exc:
             return str(exc)

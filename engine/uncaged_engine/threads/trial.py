@@ -136,6 +136,7 @@ def run_trial(
     directory: Path | None,
     options: RunOptions,
     decisions: Decisions,
+    cancel: Cancel | None,
     chance: Chance,
 ) -> TrialResult:
     """Run a bundle in a trial. See `Engine.trial`."""
@@ -143,9 +144,10 @@ def run_trial(
         chosen = replace(options, directory=scratch.directory)
         found = _Trials(scratch=scratch, config=config, decisions=decisions, chance=chance)
         name = bundle.descriptor.name
-        word, seen = found.run(
-            _Call(bundle=bundle, name=name, prompt=prompt, params=params, options=chosen)
+        call = _Call(
+            bundle=bundle, name=name, prompt=prompt, params=params, options=chosen, cancel=cancel
         )
+        word, seen = found.run(call)
         ending, message = _ending(word, seen, found.held)
         return TrialResult(
             ending=ending,

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from testbed.bundles import COUNT, granted, source
 from testbed.webserver import Reply, Seen, WebServer, data, serving
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.api import Engine, RunOptions
+from uncaged_engine.door.effects import Cancel
 from uncaged_engine.door.outcomes import Answer
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.services.trials import Decisions, TrialEffect, shown
@@ -232,6 +234,20 @@ def test_a_script_writes_in_the_fresh_directory_only(
     else:
         assert found.ending == "held"
         assert list(elsewhere.iterdir()) == []
+
+
+def test_a_cancelled_trial_ends_at_once(engine: Engine) -> None:
+    """Also while an effect waits."""
+    cancel = Cancel()
+
+    def allow(effect: TrialEffect) -> bool:
+        Timer(0.05, cancel.request).start()
+        return effect.kind == "null"
+
+    waits = bundle("\n    yield {'null': {'sleep_s': 600, 'rule': 'ask'}}\n")
+    found = engine.trial(waits, decisions=Decisions(allow=allow), cancel=cancel)
+    assert found.ending == "killed"
+    assert left_in(engine) == []
 
 
 KILLED = """
