@@ -9,7 +9,7 @@ classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
 
@@ -102,13 +102,14 @@ def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
         for name in members.get("__annotations__", {})
     }
     fields = tuple({**inherited, **own}.values())
+    owner: list[Any] = []
     members.pop("__dict__", None)
     members.pop("__weakref__", None)
     members |= {
         "__slots__": tuple(name for name in own if name not in inherited),
         "__record__": fields,
         "__match_args__": () if kw_only else tuple(part.name for part in fields),
-        "__init__": _first_init(kw_only=kw_only),
+        "__init__": _first_init(owner, kw_only=kw_only),
         "__dataclass_fields__": _StandardFields(),
         "__dataclass_params__": _StandardParameters(frozen=frozen, kw_only=kw_only, eq=eq),
     }
@@ -125,6 +126,7 @@ def _made(cls: type[T], *, frozen: bool, kw_only: bool, eq: bool) -> type[T]:
         }
     metaclass: Any = type(cls)
     made: type[T] = metaclass(cls.__name__, cls.__bases__, members)
+    owner.append(made)
     made.__qualname__ = cls.__qualname__
     return made
 
@@ -137,13 +139,17 @@ def _declared(name: str, value: Any) -> _Field:
     )
 
 
-def _first_init(*, kw_only: bool) -> Callable[..., None]:
-    """Return a constructor that compiles the real one for the class that it was defined in."""
+def _first_init(owner: Sequence[Any], *, kw_only: bool) -> Callable[..., None]:
+    """Return a constructor that compiles the real one for the class that it was defined in. Several
+    threads may construct the first instances at once; each compiles it then.
+
+    Args:
+        owner: gets that class before the first call.
+    """
 
     def __init__(self: Any, *arguments: Any, **named: Any) -> None:
-        owner = next(cls for cls in type(self).__mro__ if cls.__dict__.get("__init__") is __init__)
-        init = _compiled_init(owner, kw_only=kw_only)
-        type.__setattr__(owner, "__init__", init)
+        init = _compiled_init(owner[0], kw_only=kw_only)
+        type.__setattr__(owner[0], "__init__", init)
         init(self, *arguments, **named)
 
     return __init__

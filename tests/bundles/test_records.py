@@ -173,3 +173,18 @@ def definition_s(library: str) -> float:
 def test_records_are_defined_in_a_quarter_of_the_time() -> None:
     """The reason for them: without it, the standard library's classes would do."""
     assert definition_s("uncaged_bundles.records") < definition_s("dataclasses") / 4
+
+
+def test_two_threads_may_construct_the_first_instances_at_once() -> None:
+    """The second one is in the constructor that compiles when the first one replaces it."""
+
+    @records.dataclass(frozen=True, slots=True, kw_only=True)
+    class Fresh:
+        name: str
+
+    entered: Any = vars(Fresh)["__init__"]
+    assert Fresh(name="first").name == "first"
+    assert vars(Fresh)["__init__"] is not entered
+    second = object.__new__(Fresh)
+    entered(second, name="second")
+    assert second.name == "second"
