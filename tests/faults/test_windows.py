@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,15 @@ from testbed.scripting import objects_at
 from testbed.steering import finish, intent_of, marks, settle, wait_for
 from testbed.windows import Window, window, windows
 from testbed.windows import place as code_at
+from uncaged_bundles.builders.recipes.recipe import parse_recipe
+from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.ids import bundle_hash
+from uncaged_capture.fixing.start import WEEK_MS, remove_directory, start_fix
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.journal import archive
 from uncaged_engine.sandbox.granted_paths import GrantedPaths
 from uncaged_engine.sandbox.ownership import restore_owners, temporary_owner, user_for
+from uncaged_engine.shipped import add_shipped_flows
 from uncaged_engine.threads.housekeeping import prune
 from uncaged_engine.threads.transfer import export_thread, import_thread
 from uncaged_engine.worker import address, client, server
@@ -68,6 +73,8 @@ ORIGIN_ALONE = "an origin without a journal, which nothing reads"
 NAMED_AS_LOCKED = "named as locked, and nothing written; the next reader finds the lock free"
 UNUSED = "the end is on disk, the unused worktree still there; `prune` removes it"
 MAKING_ROOM = "no worker listens, and the lock goes with this one"
+UNNAMED_SCRATCH = "an empty directory stays in the system's temporary one"
+UNUSED_REPOSITORY = "a repository that no thread works in; a later fix sweeps it"
 INDEX_BEHIND = "the index is the former text's, and is rebuilt by the next reader"
 CALLER = source(
     "caller",
@@ -684,3 +691,50 @@ def test_linking_dies_half_way(tmp_path: Path) -> None:
     )
     assert [one.name for one in tree.iterdir()] == ["node_modules"]
     assert (tree / "node_modules" / "a" / "x.js").read_text() == "1"
+
+
+def test_a_trial_dies_before_its_directory_is_named(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory is empty, and the next trial removes what the store has of the trial."""
+    granted(engine.store, COUNT)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    act(engine, at_window(window(UNNAMED_SCRATCH), "testbed.store_actions"), "trial", "count")
+    [left] = tmp_path.glob("uncaged-trial-*")
+    assert list(left.iterdir()) == []
+    trials = engine.store.work / ".trials"
+    assert len(list(trials.iterdir())) == 1
+    assert engine.trial(engine.bundle("count")).ending == "completed"
+    assert list(trials.iterdir()) == []
+
+
+def test_a_fix_dies_before_its_thread_is_started(engine: Engine, tmp_path: Path) -> None:
+    """The next fix starts with a repository of its own, and removes the old one after a week."""
+    recipe = {"name": "broken", "description": "Fails.", "script": BROKEN, "policy": {}}
+    granted(engine.store, build_flow(parse_recipe(recipe)).source)
+    add_shipped_flows(engine.store, engine.registry, 0)
+    thread = engine.run("broken", prompt="")
+    assert finish(engine, thread)["success"] is False
+    act(engine, at_window(window(UNUSED_REPOSITORY), "testbed.store_actions"), "fix", thread)
+    [left] = (engine.store.root / "fixing").iterdir()
+    threads = len(engine.threads())
+    again = partial(
+        start_fix,
+        engine,
+        thread,
+        agents={},
+        agent_settings={},
+        directory=tmp_path,
+        environment=dict(os.environ),
+    )
+    started = again(now_ms=WEEK_MS)
+    assert len(engine.threads()) == threads + 1
+    assert left.exists()
+    later = again(now_ms=WEEK_MS + 1)
+    assert not left.exists()
+    for one in (started, later):
+        assert finish(engine, one.thread)["success"] is False
+        remove_directory(one)
+
+
+BROKEN = "async def execute(api, params):\n    return 1 // 0\n"

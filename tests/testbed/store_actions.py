@@ -65,7 +65,20 @@ def take_in(engine: Engine, file: str) -> str:
     return import_thread(engine, Path(file), now_ms=0)
 
 
+def trial(engine: Engine, name: str) -> str:
+    return engine.trial(engine.bundle(name)).ending
+
+
+def fix(engine: Engine, thread: str) -> str:
+    from uncaged_capture.fixing.start import start_fix
+
+    place = {"directory": Path.cwd(), "environment": dict(os.environ)}
+    return start_fix(engine, thread, agents={}, agent_settings={}, now_ms=0, **place).thread  # type: ignore[arg-type]
+
+
 ACTIONS = {
+    "trial": trial,
+    "fix": fix,
     "verify": verify,
     "import": take_in,
     "remove": remove,

@@ -120,14 +120,16 @@ class _Answers:
 
 def form_of(source: _Source) -> str:
     """Return the form that fits a thread: web if an agent used a browser, script if one ran
-    commands or changed files, else task.
+    commands or changed files, else task. The steps of a flow without agents are a task as well.
 
     Raises:
-        NotFoundError: no agent called a tool.
+        NotFoundError: no agent of the step called a tool, or roles answered and called none.
     """
     from uncaged_capture.forms.script_flow import has_script_calls
 
     traces = [one for one in source.traces if source.step is None or one.seq == source.step]
+    if not traces and not any("role" in record for record in source.view.records):
+        return "task"
     if not traces:
         where = "" if source.step is None else f"step {source.step} of "
         raise NotFoundError(
