@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
+import select
 import subprocess
 import sys
 import time
@@ -140,7 +142,9 @@ class CommandLine:
         for process in left:
             with suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(left, timeout=ENDED_S)
+        for process in left:
+            with suppress(OSError):  # it is gone
+                wait_for_end(process.pid, ENDED_S)
 
     def _servers(self) -> Iterator[psutil.Process]:
         """Yield the live workers and browser sessions of the store."""
@@ -165,6 +169,19 @@ class CommandLine:
     def _cpu_s(self) -> float:
         own = resource.getrusage(resource.RUSAGE_CHILDREN)
         return own.ru_utime + own.ru_stime + sum(self._workers.values())
+
+
+def wait_for_end(pid: int, timeout_s: float) -> None:
+    """Wait until a process has ended, reaped or not.
+
+    Raises:
+        OSError: there is none.
+    """
+    fd = os.pidfd_open(pid)
+    try:
+        select.select([fd], [], [], timeout_s)
+    finally:
+        os.close(fd)
 
 
 @contextmanager
