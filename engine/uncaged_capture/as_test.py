@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from uncaged_bundles.errors import (
     BundleError,
@@ -173,17 +173,21 @@ def _contents(files: ThreadFiles) -> Iterator[tuple[str, bytes]]:
 
 
 def _write(directory: Path, contents: Mapping[str, bytes]) -> None:
-    """Replace a directory by one with these files."""
-    if directory.is_dir() and not directory.is_symlink():
-        if not directory.joinpath(JOURNAL).is_file():
-            raise RefusedError(f"{str(directory)!r} holds no past run; choose another name")
-        shutil.rmtree(directory)
+    """Replace a directory by one with these files, once all of them are written."""
+    is_there = directory.is_dir() and not directory.is_symlink()
+    if is_there and not directory.joinpath(JOURNAL).is_file():
+        raise RefusedError(f"{str(directory)!r} holds no past run; choose another name")
     try:
-        directory.mkdir()
-        for name, data in contents.items():
-            path = directory / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(data)
+        with TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as place:
+            fresh = Path(place) / "new"
+            fresh.mkdir()
+            for name, data in contents.items():
+                path = fresh / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(data)
+            if is_there:
+                directory.rename(Path(place) / "old")
+            fresh.rename(directory)
     except OSError as exc:
         raise UsageError(os_problem(exc, directory)) from exc
 
