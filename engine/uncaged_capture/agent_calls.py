@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import RefusedError
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_tools.flows import FlowTool
 
@@ -13,7 +12,7 @@ from .calls import FileLook, FlowCall, Other, TraceCall, WebRead, calls_of
 from .flow_calls import FlowThreads, flow_tools, gone_flows, ran_flow, shown_call
 from .performed import PerformedCalls
 from .selecting import select
-from .traces import StepTrace
+from .traces import StepTrace, answer_of, only_step
 
 __all__ = ["agent_calls"]
 
@@ -31,7 +30,7 @@ def agent_calls(
     calls = calls_of(trace, flows={name: tool.flow for name, tool in known.items()})
     _refuse_gone(engine, view, trace, calls, known)
     prompt = str(view.start.get("parameters", {}).get("prompt", ""))
-    message, answer = _answer(view, trace.seq)
+    message, answer = answer_of(view.records, trace.seq)
     chosen = select(calls, answer=answer, prompt=prompt)
     # the ids in a stranger's archive may be those of threads that ran here
     imported = view.summary.imported
@@ -68,22 +67,16 @@ def _chosen(
     traces: Sequence[StepTrace], known: Mapping[str, FlowTool], view: ThreadView, step: int | None
 ) -> StepTrace:
     """Return the trace of the one role step that called flows."""
-    found = [
-        trace
-        for trace in traces
-        if (step is None or trace.seq == step)
-        and any(str(call["tool"]) in known or _looks_like_flow(call, view) for call in trace.calls)
-    ]
-    thread = view.summary.thread_id
-    if not found:
-        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
-        raise NotFoundError(
-            f"{where} called no flows; its tool calls: uncaged-workflow thread show {thread} --trace"
-        )
-    if len(found) > 1:
-        seqs = ", ".join(str(trace.seq) for trace in found)
-        raise UsageError(f"steps {seqs} of thread {thread} called flows; choose with --step")
-    return found[0]
+    return only_step(
+        traces,
+        lambda trace: any(
+            str(call["tool"]) in known or _looks_like_flow(call, view) for call in trace.calls
+        ),
+        step=step,
+        thread=view.summary.thread_id,
+        did="called flows",
+        did_not="called no flows",
+    )
 
 
 def _looks_like_flow(call: Mapping[str, object], view: ThreadView) -> bool:
@@ -113,15 +106,3 @@ def _refuse_gone(
             raise RefusedError(
                 f"call {call.number} ran the flow {by_name[tool]!r}, which was removed or disabled since"
             )
-
-
-def _answer(view: ThreadView, seq: int) -> tuple[str, str]:
-    """Return what the agent of a step answered to the person, and all of its answer."""
-    for record in view.records:
-        if record.get("seq") == seq and "role" in record:
-            meta = record.get("meta", {})
-            message = meta.get("message") if isinstance(meta, Mapping) else None
-            content = str(record.get("content", ""))
-            shown = message if isinstance(message, str) else content.strip()
-            return shown, f"{content}\n{json.dumps(meta, ensure_ascii=False)}"
-    return "", ""

@@ -9,7 +9,7 @@ from typing import Any
 from uncaged_bundles.builders.recipes.flows import ScriptFlow
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
-from uncaged_bundles.errors import EngineBug, NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import EngineBug, NotFoundError, RefusedError
 from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, ThreadView
@@ -19,7 +19,7 @@ from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 from ..calls import Command, FileEdit, FileWrite, calls_of
 from ..candidate import MayAct
 from ..proving import TrialProof, prove
-from ..traces import StepTrace
+from ..traces import StepTrace, answer_of, only_step
 from ..values import Parameter
 from ..workspaces import FreshWorkspace, files_of
 from .script import Expected, ScriptCapture, capture_script
@@ -135,20 +135,14 @@ def script_candidate(
         RefusedError: no script can be made of it.
     """
     thread = view.summary.thread_id
-    found = [
-        trace for trace in traces if (step is None or trace.seq == step) and has_script_calls(trace)
-    ]
-    if not found:
-        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
-        raise NotFoundError(
-            f"{where} ran no command and changed no file; its tool calls: uncaged-workflow thread show {thread} --trace"
-        )
-    if len(found) > 1:
-        seqs = ", ".join(str(trace.seq) for trace in found)
-        raise UsageError(
-            f"steps {seqs} of thread {thread} ran commands or changed files; choose with --step"
-        )
-    trace = found[0]
+    trace = only_step(
+        traces,
+        has_script_calls,
+        step=step,
+        thread=thread,
+        did="ran commands or changed files",
+        did_not="ran no command and changed no file",
+    )
     if trace.left_out:
         raise RefusedError(
             f"the trace of step {trace.seq} lacks {trace.left_out:,} calls beyond its limit"
@@ -160,7 +154,7 @@ def script_candidate(
         calls_of(trace, top=top),
         name=name,
         prompt=str(view.start.get("parameters", {}).get("prompt", "")),
-        answer=_answer(view, trace.seq),
+        answer=answer_of(view.records, trace.seq)[1],
         named=named,
     )
     return ScriptCandidate(
@@ -199,14 +193,3 @@ def printed_differences(expected: Sequence[Expected], found: TrialResult) -> lis
     if text.strip():
         return [f"it also printed {' '.join(text.split())[:80]!r}"]
     return []
-
-
-def _answer(view: ThreadView, seq: int) -> str:
-    """Return what the agent of a step answered, with the texts of its data."""
-    import json
-
-    for record in view.records:
-        if record.get("seq") == seq and "role" in record:
-            data = json.dumps(record.get("meta", {}), ensure_ascii=False)
-            return f"{record.get('content', '')}\n{data}"
-    return ""

@@ -14,16 +14,13 @@ from uncaged_browser.healing.lexicon import actions_of
 from uncaged_browser.operations import Click, Fill, Operation, SetChecked, Type
 from uncaged_browser.recording.recording import Recording, read_recording
 from uncaged_browser.secrets import name_of_secret
-from uncaged_bundles.clean import shorten
-from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.records import replace
 
-from ..traces import StepTrace
+from ..traces import StepTrace, only_step
 from ..values import kind_of, parameters_of
+from .form import description_of
 
 __all__ = ["captured_recipe", "parameters_from", "recording_of"]
-
-DESCRIPTION_CHARACTERS = 200
 
 
 def recording_of(
@@ -38,21 +35,16 @@ def recording_of(
         UsageError: several steps did, and none is named.
         RecordingError: it cannot be a flow, such as one of fewer than two actions.
     """
-    found = [
-        trace
-        for trace in traces
-        if "recording" in trace.notes and (step is None or trace.seq == step)
-    ]
-    if not found:
-        where = f"thread {thread}" if step is None else f"step {step} of thread {thread}"
-        raise NotFoundError(
-            f"{where} did nothing in a browser; its tool calls: uncaged-workflow thread show {thread} --trace"
-        )
-    if len(found) > 1:
-        seqs = ", ".join(str(trace.seq) for trace in found)
-        raise UsageError(f"steps {seqs} of thread {thread} used a browser; choose with --step")
-    recording = read_recording(json.dumps(found[0].notes["recording"]))
-    steps = _with_secrets(recording.steps, found[0].calls)
+    trace = only_step(
+        traces,
+        lambda one: "recording" in one.notes,
+        step=step,
+        thread=thread,
+        did="used a browser",
+        did_not="did nothing in a browser",
+    )
+    recording = read_recording(json.dumps(trace.notes["recording"]))
+    steps = _with_secrets(recording.steps, trace.calls)
     recording = replace(recording, name=name, steps=steps)
     recording.check_length()
     return recording
@@ -137,10 +129,9 @@ def captured_recipe(
     """Return the web recipe of a recording, described by the prompt of its thread."""
     recipe: dict[str, Any] = recording.to_recipe(recording.name, parameters)
     declared: Mapping[str, Mapping[str, Any]] = recipe["parameters"]
-    task = shorten(" ".join(prompt.split()), DESCRIPTION_CHARACTERS)
     return {
         **recipe,
-        "description": f"Does what an agent did for: {task}",
+        "description": description_of(prompt),
         "parameters": {name: _typed(fields) for name, fields in declared.items()},
         "source": {"type": "goal", "originUrl": recording.url},
     }
