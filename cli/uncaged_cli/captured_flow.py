@@ -9,7 +9,7 @@ import click
 from uncaged_bundles.errors import RefusedError
 
 from .display import json_output
-from .display.output import next_step, note, result
+from .display.output import next_run, note, result
 from .inputs.consent import asker
 from .inputs.recording_answers import can_ask
 
@@ -122,9 +122,7 @@ class CapturedFlow:
             if proof.state == "proved"
             else proof.remark.removesuffix(".")
         )
-        plain = [one.name for one in candidate.parameters if not one.secret]
-        options = "".join(f" --param {name}=…" for name in plain[:3])
-        next_step(f"uncaged-workflow run {added.name}{options}")
+        next_run(added.name, [one.name for one in candidate.parameters if not one.secret])
 
 
 def _may_act(*, resend: bool) -> MayAct:

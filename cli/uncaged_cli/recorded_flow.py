@@ -12,7 +12,7 @@ from uncaged_browser.secrets import name_of_secret
 from uncaged_bundles.errors import EngineBug
 
 from .display import json_output
-from .display.output import next_step, note, result
+from .display.output import next_run, note, result
 from .inputs.consent import asker
 from .inputs.recording_answers import send_asker
 
@@ -141,9 +141,8 @@ class RecordedFlow:
             result(f"unproved at step {proof.step}: {proof.reason}")
         if proof.refused:
             note("the pages also asked for ", ", ".join(proof.refused), " (--allow-host)")
-        plain = [name for name, value in self._parameters.items() if name_of_secret(value) is None]
-        options = "".join(f" --param {name}=…" for name in plain[:3])
-        next_step(f"uncaged-workflow run {added.name}{options}")
+        values = self._parameters.items()
+        next_run(added.name, [name for name, value in values if name_of_secret(value) is None])
 
     def _source(self) -> bytes:
         from uncaged_bundles.builders.recipes.recipe_flow import build_flow

@@ -1,5 +1,5 @@
 """Proof of a captured flow: a trial with the recorded values, whose result must be the recorded
-one, and trials with the values of examples.
+one.
 
 A trial does nothing again that leaves the machine (`Engine.trial`): such an effect gets its
 recorded outcome, if there is one, and the flow counts as unproved from that step on.
@@ -31,7 +31,7 @@ class TrialProof:
     """Outcome of a proof.
 
     state: ``different`` if it ended with success and another result. step: the first one that was
-    not proved, from 1. reason: why. differences: one sentence each. seconds: of the first trial.
+    not proved, from 1. reason: why. differences: one sentence each. seconds: of the trial.
     """
 
     state: ProofState
@@ -70,32 +70,26 @@ def prove(
     compare: Compare,
     prompt: str = "",
     params: Mapping[str, object] | None = None,
-    examples: Sequence[Mapping[str, object]] = (),
     directory: Path | None = None,
     options: RunOptions | None = None,
     decisions: Decisions | None = None,
     trust_record: bool = False,
 ) -> TrialProof:
-    """Try a bundle with the recorded values, then with those of each example.
+    """Try a bundle with the recorded values.
 
     Args:
-        examples: parameters of further trials, which must end with success. directory, options,
-            decisions: as for `Engine.trial`. trust_record: a step that gets its recorded outcome
-            counts as proved.
+        directory, options, decisions: as for `Engine.trial`. trust_record: a step that gets its
+            recorded outcome counts as proved.
     """
     started_ms = engine.clock_ms()
-
-    def tried(values: Mapping[str, object]) -> TrialResult:
-        return engine.trial(
-            bundle,
-            prompt=prompt,
-            params=values,
-            directory=directory,
-            options=options,
-            decisions=decisions,
-        )
-
-    found = tried(params or {})
+    found = engine.trial(
+        bundle,
+        prompt=prompt,
+        params=params,
+        directory=directory,
+        options=options,
+        decisions=decisions,
+    )
     seconds = (engine.clock_ms() - started_ms) / 1000
     held = found.unproved
     if found.ending in ("held", "unable"):
@@ -108,14 +102,6 @@ def prove(
     if held is not None and not trust_record:
         reason = f"{shown(held.effect)} was not done again; its recorded outcome was used"
         return TrialProof(state="unproved", step=held.effect.step, reason=reason, seconds=seconds)
-    for values in examples:
-        other = tried(values)
-        if not other.success:
-            what = ", ".join(f"{name}={value}" for name, value in values.items())
-            reason = f"with {what}: {_failure(other)}"
-            state: ProofState = "unproved" if other.ending in ("held", "unable") else "failed"
-            at = _last_step(other) if state == "unproved" else None
-            return TrialProof(state=state, step=at, reason=reason, seconds=seconds)
     return TrialProof(state="proved", seconds=seconds)
 
 

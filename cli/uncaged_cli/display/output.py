@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TextIO
@@ -60,6 +60,12 @@ def note(*pieces: Piece) -> None:
 def next_step(command: str) -> None:
     """Print a suggested next command, on stderr."""
     note(Styled("next: ", "bright_black"), runnable_command(command))
+
+
+def next_run(flow: str, parameters: Sequence[str]) -> None:
+    """Print the command that runs a flow with other values of its first parameters."""
+    options = "".join(f" --param {name}=…" for name in parameters[:3])
+    next_step(f"{PROGRAM} run {flow}{options}")
 
 
 def runnable_command(command: str) -> str:

@@ -23,12 +23,11 @@ PATTERN_CHARACTERS = 300
 class Captured:
     """A flow that was made of a trace and is not proved yet.
 
-    kind: as `--as` names it. recipe: JSON data, see `parse_recipe`. secrets: the commands that may
+    recipe: JSON data, see `parse_recipe`. secrets: the commands that may
     get each secret, by its name. steps: one line for each step of the flow. remarks: what a person
     should know of it.
     """
 
-    kind: str
     recipe: Mapping[str, object]
     parameters: tuple[Parameter, ...]
     steps: tuple[str, ...]

@@ -185,7 +185,6 @@ class _Writer:
         }
         secrets = {one.secret: tuple(access.programs) for one in parameters if one.secret}
         captured = Captured(
-            kind="script",
             recipe=recipe,
             parameters=parameters,
             steps=tuple(shown(call) for call in self.selection.kept),
