@@ -201,6 +201,33 @@ def test_a_script_that_only_reads_is_tried_where_its_files_are(
     assert proposal.evidence["trial"] == "success: 5 and 7"
 
 
+def test_a_script_that_writes_is_tried_elsewhere(engine: Engine, tmp_path: Path) -> None:
+    """The caller's files are neither read nor changed by the proof."""
+    body = "import os\nopen('made', 'w').write('x')\nprint(2 * int(os.environ['PARAM_N']) + 1)\n"
+    recipe = {
+        "actionName": "double",
+        "description": "Twice a number.",
+        "parameters": [{"name": "n", "type": "integer", "required": True, "description": "n"}],
+        "script": {"language": "python", "body": body},
+        "policy": {"script": {"read": ["."], "write": ["."]}},
+        "examples": [{"sentence": "double 3", "params": {"n": 3}, "expect": {"equals": "6"}}],
+    }
+    engine.add("double", build_flow(parse_recipe(recipe)).source, accept=lambda _sentences: True)
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+    options = RunOptions(directory=tmp_path, environment=dict(os.environ))
+    thread = engine.run("double", prompt="double 3", params={"n": 3}, options=options)
+    assert wait(engine, thread).message == "7"
+    (tmp_path / "made").unlink()
+    right = {**recipe, "script": {"language": "python", "body": body.replace(" + 1", "")}}
+    answers = scripted(tmp_path, {**dict(failed_thread(engine, thread).case.recipe), **right})
+    result = fix(engine, thread, tmp_path, agent=answers)
+    assert result["success"] is True, result
+    [proposal] = Proposals(engine.store).all()
+    assert proposal.evidence["trial"] == "success: 6"
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_past_success_with_another_result_is_shown_first(
     engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
 ) -> None:

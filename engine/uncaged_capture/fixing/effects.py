@@ -23,24 +23,15 @@ from uncaged_engine.services.proposals import Proposals
 
 from .failed import FLOW_FILE, FailedThread, failed_thread, files_of
 from .proof import changed_bundle, prove
-from .repeated import repeated_failure
+from .repeated import BY, repeated_failure
 from .scratch import changed_files, read_file
 
-__all__ = ["BY", "ProposeHandler", "ProveHandler", "last_proof"]
-
-BY = "fixing"
+__all__ = ["ProposeHandler", "ProveHandler", "last_proof"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProveBody:
-    """Body of a ``prove`` effect. thread: the failed one."""
-
-    thread: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeBody:
-    """Body of a ``propose`` effect. thread: the failed one."""
+class FixBody:
+    """Body of both effects. thread: the failed one."""
 
     thread: str
 
@@ -61,7 +52,7 @@ class ProveHandler(Handler):
     recovery: Rule = "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("prove", ProveBody, body)
+        asked = read_body("prove", FixBody, body)
         if isinstance(asked, Failure):
             return asked
         engine = Engine(context.store)
@@ -91,7 +82,7 @@ class ProposeHandler(Handler):
     recovery: Rule = "repeat"
 
     def perform(self, body: object, context: EffectContext) -> Outcome:
-        asked = read_body("propose", ProposeBody, body)
+        asked = read_body("propose", FixBody, body)
         if isinstance(asked, Failure):
             return asked
         engine = Engine(context.store)

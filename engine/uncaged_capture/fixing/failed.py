@@ -112,7 +112,7 @@ def recipe_of(bundle: Bundle) -> Recipe:
         )
     try:
         recipe = write_recipe(flow)
-        built = recipe_source(recipe, name, KNOWN)[1]
+        built = recipe_source(recipe, name, KNOWN)
     except BundleError as exc:
         raise RefusedError(f"{name!r} cannot be written as a recipe: {exc}") from exc
     if built != bundle.source:

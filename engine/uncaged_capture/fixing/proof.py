@@ -35,8 +35,8 @@ __all__ = ["Proof", "changed_bundle", "prove"]
 
 SHOWN = 300
 MAX_LISTED = 20
-STARTING = frozenset({"flow", "role"})
-"""Kinds of effects that start what has a policy of its own."""
+READING = frozenset({"all", "ask", "fetch", "http", "llm", "now", "script", "search", "sleep"})
+"""Kinds of effects that change no file of the caller, but for what a script may write."""
 NOT_GRANTED = "not run: its policy is wider, and is not granted yet"
 
 
@@ -69,7 +69,7 @@ def changed_bundle(text: str, failed: FailedThread) -> Bundle:
     name = failed.bundle.descriptor.name
     try:
         recipe = load_json(text.encode())
-        source = recipe_source(recipe, name, KNOWN)[1]
+        source = recipe_source(recipe, name, KNOWN)
         return read_bundle(source, KNOWN, check_schemas=True)
     except BundleError as exc:
         raise BundleError(f"{FLOW_FILE}: {exc}") from exc
@@ -219,9 +219,7 @@ class _Trials:
         files they read.
         """
         limits = self.after.descriptor.policy.limits
-        if STARTING & limits.keys():
-            return False
-        return not ScriptLimits.of(limits.get("script", {})).write
+        return READING.issuperset(limits) and not ScriptLimits.of(limits.get("script", {})).write
 
 
 def _tried(trials: _Trials, case: FixCase, changed: Mapping[str, object]) -> tuple[str, str | None]:

@@ -8,11 +8,12 @@ from uncaged_engine.services.proposals import Proposals
 
 from .failed import FailedThread
 
-__all__ = ["repeated_failure"]
+__all__ = ["BY", "repeated_failure"]
 
 DAY_MS = 24 * 3600 * 1000
 DECIDED = ("accepted", "rejected")
 BY = "fixing"
+"""The maker that proposals of fixes name."""
 
 
 def repeated_failure(proposals: Proposals, failed: FailedThread, now_ms: int) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from uncaged_bundles import shapes
 from uncaged_bundles.errors import BundleError
@@ -59,10 +58,8 @@ def write_recipe(flow: RecipeFlow) -> dict[str, object]:
             raise BundleError(f"{flow.name}: this is no kind of flow")
 
 
-def recipe_source(
-    recipe: object, name: str, known_effects: EffectKinds = KNOWN_EFFECTS
-) -> tuple[RecipeFlow, bytes]:
-    """Return the flow of a recipe and its bundle.
+def recipe_source(recipe: object, name: str, known_effects: EffectKinds = KNOWN_EFFECTS) -> bytes:
+    """Return the bundle of a recipe.
 
     Raises:
         BundleError: the recipe is not valid, or is that of a flow that is not *name*.
@@ -70,7 +67,7 @@ def recipe_source(
     flow = parse_recipe(recipe)
     if flow.name != name:
         raise BundleError(f"it is the recipe of the flow {flow.name!r}, not of {name!r}")
-    return flow, build_flow(replace(flow, name=name), known_effects).source
+    return build_flow(flow, known_effects).source
 
 
 def _shared(flow: RecipeFlow) -> dict[str, object]:

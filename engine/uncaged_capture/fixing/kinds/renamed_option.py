@@ -32,7 +32,7 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
         yield f"the option {option} is unknown, and {len(calls)} commands have it"
         return
     [words] = calls
-    text = machine.help_of(*words[:1]) if len(words) == 1 else machine.help_of(*words)
+    text = machine.help_of(*words)
     shown = dict.fromkeys([*OPTION.findall(text), *_hints(case.failed.message, option)])
     used = set(OPTION.findall(case.text))
     others = likely(option, [one for one in shown if one != option and one not in used])

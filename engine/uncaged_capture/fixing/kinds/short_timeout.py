@@ -26,12 +26,12 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
         return
     step = case.failed.step
     if step.kind == "script":
-        yield from _of_script(case, step)
+        yield from _of_script(case)
     else:
         yield from _of_request(case, step)
 
 
-def _of_script(case: FixCase, step: RecordedStep) -> Iterator[FixCandidate | str]:
+def _of_script(case: FixCase) -> Iterator[FixCandidate | str]:
     """A script without a limit that was long enough before may never end."""
     limit = case.limits("script").get("timeout_s")
     if not isinstance(limit, int | float):
@@ -49,7 +49,6 @@ def _of_script(case: FixCase, step: RecordedStep) -> Iterator[FixCandidate | str
     yield FixCandidate(
         kind="short-timeout", recipe=case.with_limits("script", timeout_s=longer), why=why
     )
-    del step
 
 
 def _of_request(case: FixCase, step: RecordedStep) -> Iterator[FixCandidate | str]:

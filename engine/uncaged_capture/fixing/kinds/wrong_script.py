@@ -182,7 +182,7 @@ def _source(case: FixCase, text: str) -> str:
     if isinstance(case.recipe.get("script"), Mapping):
         return text
     try:
-        return recipe_source(case.with_text(text), case.flow, KNOWN)[1].decode()
+        return recipe_source(case.with_text(text), case.flow, KNOWN).decode()
     except (BundleError, UncagedError):
         return "raise SystemExit(1)"
 

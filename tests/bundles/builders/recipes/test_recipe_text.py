@@ -34,7 +34,7 @@ def test_a_flow_is_built_again_from_its_written_recipe(sample: Any) -> None:
     bundle = read_bundle(source, KNOWN)
     flow = flow_of(bundle)
     assert flow is not None
-    assert recipe_source(write_recipe(flow), bundle.descriptor.name, KNOWN)[1] == source
+    assert recipe_source(write_recipe(flow), bundle.descriptor.name, KNOWN) == source
 
 
 def test_all_limits_of_a_script_are_in_its_recipe() -> None:
@@ -53,7 +53,7 @@ def test_all_limits_of_a_script_are_in_its_recipe() -> None:
     written = write_recipe(flow)
     assert written["policy"] == {"script": limits}
     assert written["onFailure"] == "fix"
-    assert recipe_source(written, "count", KNOWN)[1] == bundle.source
+    assert recipe_source(written, "count", KNOWN) == bundle.source
     with pytest.raises(BundleError, match="not of 'other'"):
         recipe_source(written, "other", KNOWN)
 
