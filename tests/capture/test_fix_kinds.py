@@ -258,6 +258,9 @@ def test_a_default_path_is_the_flow_s_although_a_run_makes_it_absolute(tmp_path:
     [fix] = found(case(recipe, failure, file=given), directory=tmp_path).candidates
     assert fix.recipe["parameters"][0]["default"] == "lists/main-list.txt"
     assert fix.recipe["policy"]["script"]["read"] == ["param:file"]
+    stated = bash('cat "$PARAM_FILE" || cat lists/main.txt', {**parameter, "default": "x"})
+    assert found(case(stated, failure, file=given), directory=tmp_path).candidates != ()
+    assert found(case(stated, failure, file="lists/main.txt"), directory=tmp_path).candidates == ()
     other = tmp_path / "other"
     other.mkdir()
     assert found(case(recipe, failure, file=given), directory=other).candidates == ()
@@ -439,7 +442,8 @@ def test_a_script_that_ends_with_an_error_is_off_by_one() -> None:
     fixed = found(case({**recipe, "examples": examples}, failure, n=3))
     assert "words[int(os.environ['PARAM_N']) - 1]" in script_of(fixed)
     passing = [{**examples[0], "params": {"n": 2}}, {**examples[1], "params": {"n": 1}}]
-    assert found(case({**recipe, "examples": passing}, failure, n=3)).candidates == ()
+    none = found(case({**recipe, "examples": passing}, failure, n=3))
+    assert (none.candidates, none.looked) == ((), ())
 
 
 def test_a_task_is_off_by_one() -> None:

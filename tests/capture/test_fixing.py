@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
-from uncaged_capture.fixing.effects import last_proof
+from uncaged_capture.fixing.effects import ProposeHandler, last_proof
 from uncaged_capture.fixing.failed import failed_thread
+from uncaged_capture.fixing.proof import prove
 from uncaged_capture.fixing.repeated import repeated_failure
 from uncaged_capture.fixing.start import remove_directory, result_of, start_fix
 from uncaged_engine.api import Cut, Engine, RunOptions
+from uncaged_engine.door.effects import Cancel
 from uncaged_engine.proposals import Proposals
 from uncaged_tools.flows import wait
 
@@ -239,6 +242,63 @@ def test_a_past_success_with_another_result_is_shown_first(
     assert result["success"] is False, "the example fails"
     attention = result["data"]["evidence"]["attention"]
     assert attention[0] == f'{good} had success with "5 degrees"; its result is "3 degrees" now'
+
+
+def test_only_the_version_whose_proof_held_is_proposed(
+    engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """Neither one whose proof failed, nor one that took its place afterwards."""
+    _, bad = failing(engine, web, answer)
+    recipe = dict(failed_thread(engine, bad).case.recipe)
+    right = {**recipe, "script": recipe["script"].replace("temp", "temperature")}
+    wrong = {**recipe, "script": recipe["script"].replace("temp", "wind")}
+
+    def proposed(thread: ThreadId, text: Mapping[str, object]) -> Any:
+        tree = engine.store.work / thread
+        tree.mkdir(exist_ok=True)
+        (tree / "flow.json").write_text(json.dumps(text), "utf-8")
+        context: Any = SimpleNamespace(
+            store=engine.store, thread_id=thread, clock_ms=lambda: NOW_MS, directory=tmp_path
+        )
+        return ProposeHandler().perform({"thread": bad}, context)
+
+    fix(engine, bad, tmp_path, agent=scripted(tmp_path, wrong, wrong, wrong))
+    refuted = engine.thread("latest").summary.thread_id
+    assert "no proof of this version held" in proposed(refuted, wrong).error["message"]
+    fix(engine, bad, tmp_path, agent=scripted(tmp_path, right))
+    proved = engine.thread("latest").summary.thread_id
+    assert "no proof of this version held" in proposed(proved, wrong).error["message"]
+    assert proposed(proved, right).fields["outcome"]["flow"] == "weather"
+
+
+def test_a_cancelled_proof_ends_its_trials(
+    full_store: Store, web: WebServer, answer: dict[str, object], tmp_path: Path
+) -> None:
+    """The trial that runs gets the token, and no other one is started."""
+    cancel, seen = Cancel(), list[object]()
+
+    class Counted(Engine):
+        def trial(self, *_: object, **named: object) -> Any:
+            seen.append(named["cancel"])
+            cancel.request()
+            raise RefusedError("it was ended")
+
+    engine = Counted(full_store)
+    _, bad = failing(engine, web, answer)
+    failed = failed_thread(engine, bad)
+    recipe = {**failed.case.recipe, "description": "Another one."}
+    proof = prove(
+        engine,
+        failed,
+        json.dumps(recipe),
+        ignored=[],
+        directory=tmp_path,
+        environment=dict(os.environ),
+        cancel=cancel,
+    )
+    assert seen == [cancel], "of the example"
+    assert proof.evidence["trial"] == "it was cancelled"
+    assert proof.problems
 
 
 def test_two_likely_fields_are_reported_and_none_is_taken(

@@ -254,6 +254,17 @@ def test_the_calls_of_a_thread_without_agents_are_captured(
         assert why in refused.err
 
 
+def test_a_thread_that_does_something_else_is_no_task(engine: Engine, commands: Commands) -> None:
+    """Its own steps are calls of flows and models, or nothing is captured."""
+    body = "    yield {'sleep': {'seconds': 0}}\n    yield {'flow': {'name': 'charts', 'params': {'genre': 'x', 'count': 1}}}\n"
+    granted(engine.store, source("waits", body, policy={"sleep": {}, "flow": {}}))
+    thread = engine.run("waits", prompt="")
+    finish(engine, thread)
+    refused = commands.run("capture", thread, "--name", "captured", "--accept")
+    assert refused.code != 0
+    assert "step 1 is sleep: a captured task calls flows and models only" in refused.err
+
+
 @pytest.fixture(scope="module")
 def shop() -> Iterator[WebServer]:
     """A shop that counts orders."""

@@ -250,6 +250,14 @@ def test_a_cancelled_trial_ends_at_once(engine: Engine) -> None:
     assert left_in(engine) == []
 
 
+def test_a_script_with_a_network_is_held(engine: Engine) -> None:
+    """It might send something, though it writes nothing."""
+    script = {"language": "bash", "body": "echo 1", "repeat": True}
+    policy: dict[str, object] = {"script": {"network": ["127.0.0.1:1"], "private": True}}
+    found = engine.trial(bundle(f"\n    yield {{'script': {script!r}}}\n", policy=policy))
+    assert found.ending == "held"
+
+
 KILLED = """
 import sys
 from pathlib import Path
