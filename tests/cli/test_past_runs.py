@@ -6,9 +6,11 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from testbed.repositories import make_repository
 
@@ -149,6 +151,9 @@ def test_ctrl_c_ends_both_forks(
     ) as process:
         assert process.stderr is not None
         threads = [process.stderr.readline().split()[-1] for _ in range(2)]
+        watched = psutil.Process(process.pid)
+        while watched.num_threads() < 3:  # until both forks are followed
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=60)
     assert process.returncode == 130

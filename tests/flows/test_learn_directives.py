@@ -14,6 +14,7 @@ from testbed.modelserver import Turn, calls, says, serving
 from testbed.recordings import Commands
 from testbed.terminal import InteractiveCommand
 from uncaged_bundles.storage.store import Store
+from uncaged_cli.capture_proposal import propose_capture
 from uncaged_engine.api import Engine
 
 pytestmark = pytest.mark.slow
@@ -128,6 +129,21 @@ def test_nothing_is_proposed_unless_the_config_says_so(commands: Commands) -> No
         assert "capture" not in learned.err
     plain = commands.run("run", "charts", "--param", "genre=x", "--param", "count=1")
     assert (plain.code, "capture" in plain.err) == (0, False)
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_only_a_thread_with_success_is_proposed(
+    commands: Commands, full_store: Store, capsys: pytest.CaptureFixture[str], *, succeeds: bool
+) -> None:
+    """Of one without success nothing is said; of one without an agent's calls, that they lack."""
+    engine = Engine(full_store)
+    granted(
+        engine.store,
+        source("ends", f"    yield {{'null': {{}}}}\n    return {{'success': {succeeds}}}\n"),
+    )
+    commands.run("run", "ends")
+    propose_capture(engine, engine.thread("latest").summary.thread_id, wanted=True)
+    assert ("no flow can be made" in capsys.readouterr().err) == succeeds
 
 
 def test_a_run_is_learned_under_a_name_after_the_questions(commands: Commands) -> None:
