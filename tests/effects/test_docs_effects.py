@@ -12,6 +12,7 @@ import pytest
 from uncaged_browser.operations import OPERATIONS
 from uncaged_bundles.fields import shape_of
 from uncaged_bundles.limits import KNOWN_EFFECTS
+from uncaged_capture.fixing.effects import FixBody
 from uncaged_engine import plugins
 from uncaged_engine.door.effects import Handler
 from uncaged_engine.effect_kinds import handler_for
@@ -32,12 +33,12 @@ def keys_of(kind: str) -> frozenset[str]:
     """Return the keys that a body of this kind may have."""
     if kind == "browser":
         return frozenset(key for cls in OPERATIONS.values() for key in shape_of(cls).checks)
+    if kind in {"prove", "propose"}:
+        return frozenset(shape_of(FixBody).checks)
     places = {
         "catalog": "uncaged_dispatcher.translation.effect",
         "http": "uncaged_effects.web.request",
         "mcp": "uncaged_dispatcher.mcp.effect",
-        "propose": "uncaged_capture.fixing.effects",
-        "prove": "uncaged_capture.fixing.effects",
         "role": "uncaged_agents.turns.request",
         "script": "uncaged_effects.scripting.spec",
     }
