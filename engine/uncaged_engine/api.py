@@ -276,9 +276,17 @@ class Engine:
         """Read one thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
         return view(self.store, *self.store.locate_thread(text))
 
-    def follow(self, text: str) -> Iterator[Event]:
-        """Yield events from the start record on, as they reach the disk; the last is the status."""
-        return follow(self.store, *self.store.locate_thread(text))
+    def follow(
+        self, text: str, *, after: int | None = 0, cancel: Cancel | None = None
+    ) -> Iterator[Event]:
+        """Yield events from the start record on, as they reach the disk; the last is the status.
+
+        Args:
+            after: the place of the last event that is known already; None: from now on. cancel:
+                ends the stream from another thread of execution.
+        """
+        place = self.store.locate_thread(text)
+        return follow(self.store, *place, after=after, cancel=cancel)
 
     def pause(self, text: str) -> ThreadId:
         """Stop a thread before its next effect; on disk when this returns."""

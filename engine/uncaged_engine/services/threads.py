@@ -1,18 +1,20 @@
 """Threads, read from their files: the view, the open question and the check of its answer, effects
-in a few words, and the end of a worker's drive.
+in a few words, records of a part of a journal, and the end of a worker's drive.
 """
 
 from __future__ import annotations
 
+from ..door.effects import Cancel
 from ..journal.labels import effect_label, intended
 from ..state.children import open_children
 from ..state.observe import ThreadView, parse_records
 from ..threads.answering import check_answer, question
-from ..threads.following import wait_until_left
+from ..threads.following import records_between, wait_until_left
 from ..threads.notifications import mark_seen
 from ..threads.parting import Step, common_steps, steps_of
 
 __all__ = [
+    "Cancel",
     "Step",
     "ThreadView",
     "check_answer",
@@ -23,6 +25,7 @@ __all__ = [
     "open_children",
     "parse_records",
     "question",
+    "records_between",
     "steps_of",
     "wait_until_left",
 ]

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.errors import (
     EngineBug,
@@ -31,6 +32,9 @@ from ..settings.variables import CARRIED, INTERPRETER
 from ..settings.variables import select as select_variables
 from . import address
 from .wire import pack, raise_error, receive_line, unpack
+
+if TYPE_CHECKING:
+    from ..processes.programs import Cancellation
 
 START_TIMEOUT_S = 60.0
 ANSWER_TIMEOUT_S = 120.0
@@ -163,9 +167,11 @@ def _connect(path: Path) -> socket.socket | None:
 
 @contextmanager
 def following(
-    store: Store, bundle: BundleHash, thread: str
+    store: Store, bundle: BundleHash, thread: str, cancel: Cancellation | None = None
 ) -> Iterator[Iterator[dict[str, Any]] | None]:
-    """Follow a live thread: its events as the worker sends them, or None if no worker has it."""
+    """Follow a live thread: its events as the worker sends them, or None if no worker has it.
+    cancel: ends them, from another thread of execution.
+    """
     for path in (address.socket_path(store, bundle), *address.draining_paths(store, bundle)):
         connection = _connect(path)
         if connection is None:
@@ -176,7 +182,12 @@ def following(
             if first is None or "error" in first:
                 continue
             connection.settimeout(None)  # hours may pass between two events
-            yield _events(connection, first, buffer)
+            with (
+                nullcontext()
+                if cancel is None
+                else cancel.on_request(partial(_hang_up, connection))
+            ):
+                yield _events(connection, first, buffer)
             return
     yield None
 
@@ -187,6 +198,12 @@ def _events(
     yield first
     while (line := receive_line(connection, buffer)) is not None:
         yield unpack(line)
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """End the reading of a connection by another thread of execution."""
+    with suppress(OSError):  # the worker left just now
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _exchange(
