@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
 from uncaged_engine.services import entry_points
 from uncaged_engine.services.listening import App, Receive, Scope, Send
+
+from .api.application import SESSION
+from .api.endpoints import Session
+from .api.errors import error_document
 
 Factory = Callable[[Engine], App]
 NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
@@ -54,23 +57,29 @@ def _load(name: str, engine: Engine) -> ServedRoute:
     return ServedRoute(name=name, app=app)
 
 
-def dispatching(routes: Sequence[ServedRoute]) -> App:
+def dispatching(routes: Sequence[ServedRoute], *, read_only: bool = False) -> App:
     """Return the application that passes each request to the route named first in its path; `/`
-    lists the routes.
+    is the route `page`.
+
+    read_only: refuse what may change something, WebSockets included.
     """
     apps = {route.name: route.app for route in routes}
+    session = Session(read_only=read_only, routes=tuple(sorted(apps)))
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
-        app = apps.get(name)
-        if app is not None:
-            await app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        elif scope["path"] == "/" and scope["method"] in ("GET", "HEAD"):
-            await _send_json(send, 200, {"version": __version__, "routes": sorted(apps)})
+        app = apps.get(name or "page")
+        if app is None or (read_only and scope["type"] == "websocket"):
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            message = f"no route {name!r}; there are: {', '.join(sorted(apps))}"
+            await _send_json(send, 404, error_document("not-found", message))
+        elif read_only and scope["method"] not in ("GET", "HEAD"):
+            message = "this server only reads: it was started with --read-only"
+            await _send_json(send, 403, error_document("read-only", message))
         else:
-            await _send_json(send, 404, {"message": f"no route {name!r}", "routes": sorted(apps)})
+            await app({**scope, SESSION: session}, receive, send)
 
     return serve
 

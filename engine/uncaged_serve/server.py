@@ -1,4 +1,4 @@
-"""Server of the routes on a port of loopback, until a signal ends it.
+"""Server of the routes on a port, of loopback if nothing else is said, until a signal ends it.
 
 Rule 1: a request reaches a route only through the guard.
 Rule 2: at the end no connection is accepted any more, each route finishes its requests within the
@@ -8,18 +8,22 @@ drain time, and only then the connections are closed; a second signal skips the 
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from socket import socket
 
 import uvicorn
+from uncaged_bundles.errors import UsageError
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen, token_of
 
 from .connections import HttpConnection, WebSocketConnection
 from .lifespan import RouteLifespan
+from .page.route import is_page_path
 from .routes import dispatching, load_routes
 
 MAX_MESSAGE_BYTES = 4 << 20
@@ -48,35 +52,95 @@ class Serving:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a server is reached. port: 0 takes a free one.
+
+    certificate: the files of a TLS certificate and its key. proxy: the origin of a reverse proxy in
+    front, such as ``https://flows.example.org``, which speaks TLS.
+    """
+
+    port: int
+    host: str = LOOPBACK
+    certificate: tuple[Path, Path] | None = None
+    proxy: str | None = None
+
+    def check(self) -> None:
+        """Refuse a place at which the token would cross a network in the clear.
+
+        Raises:
+            UsageError: with the next step.
+        """
+        if self.certificate and self.proxy:
+            raise UsageError("--tls and --behind-proxy exclude each other")
+        if self.proxy is not None and not re.fullmatch(r"https://[A-Za-z0-9.:\[\]-]+", self.proxy):
+            raise UsageError(
+                "--behind-proxy takes the proxy's origin, such as https://flows.example.org"
+            )
+        if self.certificate and self.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
+            raise UsageError("--tls needs as --host the name or address in the certificate")
+        if self.certificate or self.proxy:
+            return
+        if self.host not in (LOOPBACK, "localhost"):
+            raise UsageError(
+                f"{self.host} is beyond this machine; add --tls CERT KEY, or --behind-proxy ORIGIN"
+            )
+
+    def origin(self, port: int) -> str | None:
+        """Return the only origin that is served; None: those of loopback, by HTTP."""
+        if self.proxy is not None:
+            return self.proxy
+        if self.certificate is None:
+            return None
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"https://{name}" + ("" if port == 443 else f":{port}")
+
+
 def serve(
     engine: Engine,
-    port: int,
+    place: Place,
     *,
     ready: Callable[[Serving], None],
     report: Callable[[str], None],
     times: ServerTimes | None = None,
+    read_only: bool = False,
 ) -> None:
     """Serve the registered routes until SIGINT or SIGTERM.
 
     Args:
-        port: 0 takes a free one. ready: is called once requests are served. report: is called with
-            a message about each route that did not end in time.
+        ready: is called once requests are served. report: is called with a message about each route
+            that did not end in time. read_only: refuse what may change something.
     Raises:
-        UsageError: the port is taken.
+        UsageError: the port is taken, or the place is not safe.
     """
-    with listen(port) as listener:
-        asyncio.run(_serve(engine, listener, ready, report, times or ServerTimes()))
+    place.check()
+    with listen(place.port, place.host) as listener:
+        asyncio.run(
+            _serve(
+                engine,
+                listener,
+                place=place,
+                ready=ready,
+                report=report,
+                times=times or ServerTimes(),
+                read_only=read_only,
+            )
+        )
 
 
 async def _serve(
     engine: Engine,
     listener: socket,
+    *,
+    place: Place,
     ready: Callable[[Serving], None],
     report: Callable[[str], None],
     times: ServerTimes,
+    read_only: bool,
 ) -> None:
     port = listener.getsockname()[1]
-    guard = Guard(token=token_of(engine.store), port=port)
+    origin = place.origin(port)
+    guard = Guard(token=token_of(engine.store), port=port, origin=origin)
     routes, problems = load_routes(engine)
     lifespans = [RouteLifespan(route) for route in routes]
     failures = await asyncio.gather(*(lifespan.start(times.start_s) for lifespan in lifespans))
@@ -84,7 +148,7 @@ async def _serve(
         lifespan for lifespan, failure in zip(lifespans, failures, strict=True) if not failure
     ]
     serving = Serving(
-        address=f"http://{LOOPBACK}:{port}/",
+        address=f"{origin or f'http://{LOOPBACK}:{port}'}/",
         routes=tuple(lifespan.route.name for lifespan in started),
         problems=(*problems, *filter(None, failures)),
     )
@@ -94,8 +158,9 @@ async def _serve(
             if problem:
                 report(problem)
 
-    app = guarded(dispatching([lifespan.route for lifespan in started]), guard)
-    server = DrainingServer(_config(app, times), lambda: ready(serving), drain)
+    routing = dispatching([lifespan.route for lifespan in started], read_only=read_only)
+    app = guarded(routing, guard, is_public=is_page_path)
+    server = DrainingServer(_config(app, times, place), lambda: ready(serving), drain)
     try:
         await server.serve([listener])
     finally:
@@ -103,7 +168,8 @@ async def _serve(
             await lifespan.cancel()
 
 
-def _config(app: App, times: ServerTimes) -> uvicorn.Config:
+def _config(app: App, times: ServerTimes, place: Place) -> uvicorn.Config:
+    certificate, key = place.certificate or (None, None)
     return uvicorn.Config(
         app,
         http=HttpConnection,
@@ -117,6 +183,8 @@ def _config(app: App, times: ServerTimes) -> uvicorn.Config:
         server_header=False,
         access_log=False,
         log_level="warning",
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
 
 

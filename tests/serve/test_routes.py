@@ -98,7 +98,7 @@ def test_a_broken_route_is_reported_and_the_others_are_served(
             assert reason in reasons[name]
         assert get(engine, address, "/good") == (200, b"/good")
         assert get(engine, address, "/good/deep?x=1") == (200, b"/good/deep")
-        status, body = get(engine, address, "/")
+        status, body = get(engine, address, "/api/session")
         listed: Any = json.loads(body)
         assert (status, listed["version"]) == (200, __version__)
         assert listed["routes"] == sorted(routes)

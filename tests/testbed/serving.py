@@ -16,12 +16,12 @@ TESTS = Path(__file__).parent.parent
 SCRIPT = """
 import json, sys
 from uncaged_engine.api import Engine
-from uncaged_serve.server import ServerTimes, serve
+from uncaged_serve.server import Place, ServerTimes, serve
 
 engine = Engine.open()
 serve(
     engine,
-    int(sys.argv[2]) if len(sys.argv) > 2 else 0,
+    Place(port=int(sys.argv[2]) if len(sys.argv) > 2 else 0),
     ready=lambda serving: print(
         json.dumps([serving.address, serving.routes, serving.problems]), flush=True
     ),

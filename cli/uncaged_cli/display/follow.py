@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.ids import ThreadId
+from uncaged_engine.services.documents import summary_document
 from uncaged_engine.threads.ending import EXIT_UNSUCCESSFUL, Ending, ending_of
 from uncaged_engine.threads.notifications import mark_seen
 from uncaged_engine.threads.timeline import Record, Timeline
@@ -22,7 +23,6 @@ from . import json_output
 from .output import is_terminal, next_step, note
 from .plain import FollowedRecord, FollowView, PlainView
 from .step_labels import add_record
-from .thread_list import summary_document
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadView

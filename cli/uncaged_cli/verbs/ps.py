@@ -6,13 +6,14 @@ import os
 import sys
 
 import click
+from uncaged_engine.services.documents import summary_document
 
 from ..display import json_output
 from ..display.costs import spell_spent
 from ..display.durations import spell
 from ..display.output import Piece, Styled, note, result, text_width, width_of
 from ..display.table import render
-from ..display.thread_list import short_ids, summary_document
+from ..display.thread_list import short_ids
 from ..inputs.options import full_option, json_option
 from ..runtime import now_ms, open_engine
 

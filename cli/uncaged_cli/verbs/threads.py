@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import NotFoundError
+from uncaged_engine.services.documents import summary_document
 from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 
 from ..display import json_output
 from ..display.output import next_step, note, result, text_width, width_of
-from ..display.thread_list import short_ids, summary_document, thread_table
+from ..display.thread_list import short_ids, thread_table
 from ..inputs.completion import complete_flows
 from ..inputs.options import full_option, json_option
 from ..runtime import now_ms, open_engine

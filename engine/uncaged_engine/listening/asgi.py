@@ -24,9 +24,15 @@ response is complete.
 """
 
 
-def guarded(app: App, guard: Guard) -> App:
+def _nothing(_: str) -> bool:
+    return False
+
+
+def guarded(app: App, guard: Guard, *, is_public: Callable[[str], bool] = _nothing) -> App:
     """Return the application behind the guard. Only the server's lifespan messages pass
     unchecked; the application does not get the token.
+
+    is_public: whether a path can be read without the token.
     """
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,7 +40,8 @@ def guarded(app: App, guard: Guard) -> App:
             await app(scope, receive, send)
             return
         websocket = scope["type"] == "websocket"
-        denied = guard.denial(scope["headers"], websocket=websocket)
+        public = not websocket and is_public(scope["path"])
+        denied = guard.denial(scope["headers"], websocket=websocket, public=public)
         if denied is not None:
             await _deny(denied, scope, send)
         elif websocket:

@@ -1,5 +1,5 @@
-"""Guard of listeners on loopback. A request needs the store's token and this listener as its host,
-and no foreign origin.
+"""Guard of listeners. A request needs the store's token and this listener as its host, and no
+foreign origin.
 
 Rule 1: the token is a file that only its owner can read, made once; a request without the token is
 refused.
@@ -44,28 +44,46 @@ class Denial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Checks of requests to one listener. The token is not in the repr."""
+    """Checks of requests to one listener. The token is not in the repr.
+
+    origin: the only origin at which a listener beyond loopback is reached, such as
+    ``https://flows.example.org``. None: loopback, by HTTP.
+    """
 
     token: str = field(repr=False)
     port: int
+    origin: str | None = None
+
+    def _served(self) -> tuple[set[bytes], set[bytes]]:
+        """Return the hosts and the origins of this listener, as headers have them."""
+        if self.origin is not None:
+            return {self.origin.partition("://")[2].encode()}, {self.origin.encode()}
+        hosts = {f"{name}:{self.port}".encode() for name in NAMES}
+        return hosts, {b"http://" + host for host in hosts}
 
     def denial(
-        self, headers: Iterable[tuple[bytes, bytes]], *, websocket: bool = False
+        self,
+        headers: Iterable[tuple[bytes, bytes]],
+        *,
+        websocket: bool = False,
+        public: bool = False,
     ) -> Denial | None:
         """Return the refusal of a request with these headers; None if it passes. Header names are
         case-insensitive.
 
-        websocket: a handshake, which may bring the token as a subprotocol instead.
+        websocket: a handshake, which may bring the token as a subprotocol instead. public: what is
+        asked for holds no secret and needs no token.
         """
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
-        hosts = {f"{name}:{self.port}".encode() for name in NAMES}
+        hosts, origins = self._served()
         if len(found.get(b"host", ())) != 1 or found[b"host"][0].lower() not in hosts:
             return Denial(status=421, message="this address serves another host")
-        origins = {b"http://" + host for host in hosts}
         if any(origin not in origins for origin in found.get(b"origin", ())):
             return Denial(status=403, message="web pages of other origins are not served")
+        if public:
+            return None
         credentials = [*found.get(b"authorization", ())]
         if websocket:
             credentials += [

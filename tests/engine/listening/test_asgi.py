@@ -48,7 +48,7 @@ def handshake(*headers: tuple[bytes, bytes], **more: Any) -> Scope:
 @pytest.mark.parametrize(
     "scope",
     [
-        {"type": "http", "headers": [HOST, BEARER]},
+        {"type": "http", "path": "/", "headers": [HOST, BEARER]},
         handshake(HOST, BEARER),
         handshake(HOST, OFFERED),
     ],

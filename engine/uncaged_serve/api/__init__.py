@@ -1,0 +1,1 @@
+"""JSON API of the page: one module, one subject."""
