@@ -27,6 +27,7 @@ PARTS = {
             "uncaged_serve",
             "uncaged_browser",
             "uncaged_capture",
+            "uncaged_schedules",
         ),
         ROOT / "engine",
     ),
@@ -43,7 +44,8 @@ MAY_IMPORT = {
     "uncaged_repair": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_tools": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_dispatcher": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
-    "uncaged_serve": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_serve": {"uncaged_bundles", "uncaged_engine", "uncaged_schedules"},
+    "uncaged_schedules": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_browser": {"uncaged_bundles", "uncaged_engine", "uncaged_models"},
     "uncaged_capture": {
         "uncaged_bundles",
@@ -68,6 +70,7 @@ FACES = {
     "uncaged_serve": ("services", "api"),
     "uncaged_browser": ("door", "services"),
     "uncaged_capture": ("door", "services", "api"),
+    "uncaged_schedules": ("door", "services", "api"),
 }
 """Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (
@@ -96,6 +99,7 @@ UPWARDS = {("threads", "api"): "housekeeping and travelling act through the fron
 HEAVY = (
     "acp",
     "anthropic",
+    "cronsim",
     "h11",
     "httpcore2",
     "httpx",

@@ -33,6 +33,7 @@ _VERBS = (
         "diff",
         "disable",
         "do",
+        "due",
     ),
     *(
         "doctor",
@@ -75,7 +76,18 @@ _VERBS = (
         "run",
         "serve",
     ),
-    *("shell", "show", "test", "thread", "threads", "token", "tools", "verify"),
+    *(
+        "schedule",
+        "schedules",
+        "shell",
+        "show",
+        "test",
+        "thread",
+        "threads",
+        "token",
+        "tools",
+        "verify",
+    ),
 )
 RESERVED = frozenset((*_HEADS_AND_THREADS, *_VERBS))
 """The verbs of the command, and the words that stand for a version or a thread."""

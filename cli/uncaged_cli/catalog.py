@@ -70,6 +70,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "fork": "Start a new thread from a step of an existing one.",
         "compare": "Run forks of a thread side by side and compare them.",
         "verify": "Replay a thread's bundle over its journal and compare.",
+        "schedule": "Add, show, enable, disable and remove schedules of flows; set up their timer.",
+        "schedules": "List the schedules of flows.",
+        "due": "Start due schedules, and resume threads whose sleep has ended.",
         "regress": "Replay all past threads of a flow with its current version.",
     },
     "Store": {
@@ -104,6 +107,9 @@ NEEDS: Mapping[str, str] = {
     "mcp": "uncaged_tools",
     "grammar": "uncaged_dispatcher",
     "serve": "uncaged_serve",
+    "schedule": "uncaged_schedules",
+    "schedules": "uncaged_schedules",
+    "due": "uncaged_schedules",
     "shell": "uncaged_dispatcher",
 }
 """Verbs that need an optional package, with that package."""

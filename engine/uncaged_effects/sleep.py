@@ -3,7 +3,7 @@
 ``{"sleep": {"seconds": 90}}`` waits that long by the monotonic clock that counts a suspended
 machine's time. An attempt after a crash waits for the rest since the intent's timestamp, and never
 longer than the body says. ``{"sleep": {"until": ms}}`` waits until a time of the wall clock. After
-a reboot the thread is interrupted; ``resume --due`` resumes all that are due.
+a reboot the thread is interrupted; ``due`` resumes all that are due.
 """
 
 from __future__ import annotations

@@ -384,7 +384,7 @@ class Engine:
             now_ms=self._chance.clock_ms(),
         )
 
-    def due(self) -> list[ThreadId]:
+    def sleepers(self) -> list[ThreadId]:
         """Return the interrupted threads whose last effect is a sleep that is over by now."""
         now = self._chance.clock_ms()
         interrupted = [

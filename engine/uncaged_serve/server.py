@@ -3,6 +3,7 @@
 Rule 1: a request reaches a route only through the guard.
 Rule 2: at the end no connection is accepted any more, each route finishes its requests within the
 drain time, and only then the connections are closed; a second signal skips the wait.
+Rule 3: due schedules and sleeping threads are started beside that, as `due` does.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen, token_of
 
 from .connections import HttpConnection, WebSocketConnection
+from .due_schedules import start_due
 from .lifespan import RouteLifespan
 from .page.route import is_page_path
 from .routes import dispatching, load_routes
@@ -34,13 +36,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTimes:
     """Seconds that the server waits: for a route's start, for the head of a request, for the
-    requests of routes at the end, and for connections to close after that.
+    requests of routes at the end, for connections to close after that, and between two looks for
+    due schedules.
     """
 
     start_s: int = 30
     request_s: int = 10
     drain_s: int = 30
     close_s: int = 2
+    due_s: float = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +113,8 @@ def serve(
 
     Args:
         ready: is called once requests are served. report: is called with a message about each route
-            that did not end in time. read_only: refuse what may change something.
+            that did not end in time, and about each schedule that could not be started. read_only:
+            refuse what may change something, and start no schedule.
     Raises:
         UsageError: the port is taken, or the place is not safe.
     """
@@ -161,9 +166,12 @@ async def _serve(
     routing = dispatching([lifespan.route for lifespan in started], read_only=read_only)
     app = guarded(routing, guard, is_public=is_page_path)
     server = DrainingServer(_config(app, times, place), lambda: ready(serving), drain)
+    looking = None if read_only else asyncio.create_task(start_due(engine, times.due_s, report))
     try:
         await server.serve([listener])
     finally:
+        if looking is not None:
+            looking.cancel()
         for lifespan in started:
             await lifespan.cancel()
 

@@ -122,7 +122,14 @@ def test_what_verbs_print_fits_their_schemas(
         "thread rm latest",
         "import latest.tar.zst",
         "prune --older-than 0d",
-        "resume --due",
+        "schedule add echo @daily --name morning",
+        "schedule show morning",
+        "schedule disable morning",
+        "schedule enable morning",
+        "schedule install --print",
+        "schedules",
+        "due",
+        "schedule rm morning",
         "remove echo",
     ):
         done = command(*words.split(), "--json")

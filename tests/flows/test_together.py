@@ -294,16 +294,16 @@ def test_retries_are_in_the_journal(engine: Engine) -> None:
 
 
 def test_a_sleep_counts_from_when_it_was_asked_for(engine: Engine) -> None:
-    """After a crash the rest is slept, and `due` finds it once it is over."""
+    """After a crash the rest is slept, and `sleepers` has it once it is over."""
     thread = wide(engine, {"now": {}}, {"sleep": {"seconds": 600}}, {"sleep": {"until": 1}})
     wait_for(engine, thread, intent_of(2))
     end_workers(engine.store.root)
-    assert engine.due() == []
+    assert engine.sleepers() == []
     late = Engine(
         engine.store,
         chance=type(engine._chance)(clock_ms=lambda: engine._chance.clock_ms() + 601_000),
     )
-    assert late.due() == [thread]
+    assert late.sleepers() == [thread]
 
 
 def test_a_made_up_outcome_leads_elsewhere(engine: Engine) -> None:

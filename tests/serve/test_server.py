@@ -15,9 +15,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from testbed.bundles import COUNT, granted
 from testbed.serving import SCRIPT, authorization, running
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import LOOPBACK, token_of, token_path
+from uncaged_engine.threads.starting import Chance
+from uncaged_schedules.changes import add, find
 
 from .conftest import Distribution
 
@@ -48,6 +51,7 @@ async def app(scope, receive, send):
 def route(engine):
     return app
 """
+YEAR_MS = 366 * 24 * 3_600_000
 SERVE = ["-m", "uncaged_cli", "serve", "--port"]
 
 
@@ -135,11 +139,13 @@ def test_the_verb_prints_one_line_and_leaves_only_the_token(engine: Engine) -> N
 
 
 def files(root: Path) -> dict[str, int]:
-    """Return each file of a store with its size."""
+    """Return each file of a store with its size, but for the index of threads, which the first look
+    for due ones makes.
+    """
     return {
         str(path.relative_to(root)): path.stat().st_size
         for path in root.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != "index.db"
     }
 
 
@@ -162,3 +168,21 @@ def test_a_second_server_on_the_port_is_refused(engine: Engine) -> None:
                 assert response.status == 200
         assert ready["tokenFile"] == str(token_path(engine.store))
         assert Path(ready["tokenFile"]).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.slow
+def test_the_server_starts_due_schedules(engine: Engine, tmp_path: Path) -> None:
+    """One that is due is started, and one that cannot be is reported, also if they were added while
+    the server runs.
+    """
+    granted(engine.store, COUNT)
+    before = Engine(engine.store, Chance(clock_ms=lambda: engine.clock_ms() - YEAR_MS))
+    with running(["-c", SCRIPT, '{"due_s": 0.1}'], engine) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        for name, place in (("fine", tmp_path), ("unstarted", tmp_path / "gone")):
+            add(before, "count", "@yearly", name=name, directory=place, params={"n": 1})
+        assert "'unstarted' runs in" in server.stdout.readline()
+        server.send_signal(signal.SIGTERM)
+        assert server.communicate(timeout=60) == ("ended\n", "")
+    assert find(engine, "fine").thread_id is not None

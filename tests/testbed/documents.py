@@ -35,6 +35,7 @@ GROUPS = {
     "mcp": ("config",),
     "memory": ("list", "search", "show"),
     "notify": ("clear", "list", "show"),
+    "schedule": ("add", "disable", "enable", "install", "rm", "show"),
     "proposal": ("accept", "reject", "show"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }
@@ -43,7 +44,7 @@ NESTED = frozenset({("browser", "actions"), ("browser", "knowledge")})
 LISTED = frozenset({"memory", "notify"})
 """Groups that list if no subcommand is named."""
 FOLLOWED = frozenset({"action", "do", "run", "resume", "answer", "fork"})
-NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--due", "--explain"})
+NOT_FOLLOWED = frozenset({"--detach", "--help-flow", "--estimate", "--explain"})
 
 
 def check_document(words: Sequence[str], stdout: str) -> None:

@@ -15,6 +15,7 @@ from uncaged_engine.api import Cut, Engine
 from uncaged_engine.journal import archive
 from uncaged_engine.threads.housekeeping import archive_threads, prune
 from uncaged_engine.threads.transfer import import_thread
+from uncaged_schedules.due import due
 
 
 def add(engine: Engine, name: str, file: str) -> str:
@@ -76,7 +77,12 @@ def fix(engine: Engine, thread: str) -> str:
     return start_fix(engine, thread, agents={}, agent_settings={}, now_ms=0, **place).thread  # type: ignore[arg-type]
 
 
+def start_due(engine: Engine) -> str:
+    return " ".join(str(run.thread_id) for run in due(engine).started)
+
+
 ACTIONS = {
+    "due": start_due,
     "trial": trial,
     "fix": fix,
     "verify": verify,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import UsageError
 
-from ..display import json_output
-from ..display.output import Styled, note, result
 from ..display.started import follow_or_print
-from ..inputs.completion import complete_threads
 from ..inputs.consent import binding_asker, is_attended
 from ..inputs.options import (
     agent_option,
@@ -21,22 +18,15 @@ from ..inputs.options import (
     parse_agent_settings,
     parse_agents,
     screenshots_option,
+    thread_argument,
     verbose_option,
     workspace_options,
 )
 from ..runtime import open_engine
 
-if TYPE_CHECKING:
-    from uncaged_engine.api import Engine
-
 
 @click.command()
-@click.argument("thread", required=False, metavar="[THREAD]", shell_complete=complete_threads)
-@click.option(
-    "--due",
-    is_flag=True,
-    help="Continue all interrupted threads whose sleep has ended; for a timer.",
-)
+@thread_argument
 @limit_options
 @screenshots_option
 @click.option("--redo", is_flag=True, help="Repeat the effect that was begun and has no outcome.")
@@ -57,8 +47,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     *,
-    thread: str | None,
-    due: bool,
+    thread: str,
     redo: bool,
     skip: bool,
     remark: str | None,
@@ -79,13 +68,9 @@ def command(
     """
     if redo and skip:
         raise UsageError("--redo and --skip exclude each other")
-    if due == (thread is not None):
-        raise UsageError("name a thread, or add --due")
     from uncaged_engine.api import RunOptions
 
     engine = open_engine()
-    if thread is None:
-        return resume_due(engine, as_json=as_json)
     before = engine.thread(thread)
     thread_id = before.summary.thread_id
     engine.resume(
@@ -109,23 +94,3 @@ def command(
         verbose=verbose,
         known_records=len(before.records),
     )
-
-
-def resume_due(engine: Engine, *, as_json: bool) -> int:
-    """Resume every thread whose sleep has ended, without following; a failure does not stop the
-    others.
-    """
-    resumed = []
-    left = 0
-    for thread_id in engine.due():
-        try:
-            resumed.append(engine.resume(thread_id))
-        except UncagedError as exc:
-            left += 1
-            note(Styled("warning: ", "yellow"), f"thread {thread_id} was not resumed: {exc}")
-    if as_json:
-        json_output.document({"threadIds": resumed})
-    else:
-        for thread_id in resumed:
-            result(thread_id)
-    return 1 if left else 0

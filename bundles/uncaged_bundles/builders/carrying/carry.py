@@ -37,6 +37,7 @@ _OURS = frozenset(
         "serve",
         "browser",
         "capture",
+        "schedules",
         "roles",
         "templates",
         "cli",

@@ -1,4 +1,4 @@
-"""Resuming of threads whose sleep has ended."""
+"""The verbs of schedules, and resuming of threads whose sleep has ended."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asleep(store: Store, name: str, number: int, until_ms: int, now_ms: int) -> 
 def test_a_timer_goes_on_with_what_has_slept_long_enough(
     command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """`resume --due` skips threads that still sleep; a thread that cannot be resumed does not stop
+    """`due` skips threads that still sleep; a thread that cannot be resumed does not stop
     the others.
     """
     store, now = Store.open(tmp_path / "store"), time.time_ns() // 1_000_000
@@ -45,8 +45,37 @@ def test_a_timer_goes_on_with_what_has_slept_long_enough(
     asleep(store, "late", 2, now + HOUR_MS, now)
     lost = asleep(store, "lost", 3, now - 1, now)
     store.bundle_path(lost.bundle.hash).unlink()
-    done = command("resume", "--due")
+    done = command("due")
     assert (done.returncode, done.stdout) == (1, f"{early.thread}\n")
     assert f"thread {lost.thread} was not resumed: " in done.stderr
     assert f"woke at {now - 1}" in command("thread", early.thread, "--follow").stdout
-    assert json.loads(command("resume", "--due", "--json").stdout) == {"threadIds": []}
+    assert json.loads(command("due", "--json").stdout)["resumedThreadIds"] == []
+
+
+def test_a_schedule_is_added_shown_run_and_removed(
+    command: Callable[..., subprocess.CompletedProcess[str]],
+    flow: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    """The verbs print what a person needs; what is due starts once, with the schedule's prompt."""
+    flow("echo")
+    done = command("schedule", "add", "echo", "@yearly", "--prompt", "hello", "--timezone", "UTC")
+    assert done.returncode == 0, done.stderr
+    assert "@yearly (UTC)" in done.stdout
+    file = tmp_path / "store" / "schedules" / "echo.json"
+    fields = json.loads(file.read_text())
+    file.write_text(json.dumps({**fields, "doneMs": fields["doneMs"] - 366 * 24 * HOUR_MS}))
+    thread = command("due").stdout.strip()
+    assert "said hello" in command("thread", thread, "--follow").stdout
+    assert command("due").stdout == ""
+    listed = command("schedules").stdout
+    assert thread in listed
+    assert "-01-01 00:00 UTC" in listed
+    file.write_text("{")
+    broken = command("due")
+    assert (broken.returncode, "schedule rm echo" in broken.stderr) == (1, True)
+    assert command("schedule", "rm", "echo").returncode == 0
+    assert "no schedules" in command("schedules").stderr
+    assert command("schedule", "show", "echo").returncode == 5
+    refused = command("schedule", "add", "echo", "0 25 * * *")
+    assert (refused.returncode, "its hour is not valid" in refused.stderr) == (2, True)

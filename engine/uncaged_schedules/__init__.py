@@ -1,0 +1,3 @@
+"""Schedules of flows: cron expressions in time zones, the start of due threads, and the system's
+timer.
+"""

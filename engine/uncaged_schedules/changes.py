@@ -1,0 +1,125 @@
+"""Changes of a store's schedules: add, remove, enable, disable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from uncaged_bundles.errors import UsageError
+from uncaged_bundles.records import replace
+from uncaged_engine.api import Engine
+from uncaged_engine.services.parameters import settle
+
+from .schedule import LIMITS, Missed, Schedule, ScheduleDirectory, SchedulesFound
+from .timing import local_timezone, parse_timing
+
+__all__ = ["add", "find", "list_schedules", "remove", "set_enabled"]
+
+
+def list_schedules(engine: Engine) -> SchedulesFound:
+    """Return the readable schedules of a store by name, and a sentence for each of the others."""
+    return ScheduleDirectory(engine.store).all()
+
+
+def find(engine: Engine, name: str) -> Schedule:
+    """Return one schedule.
+
+    Raises:
+        NotFoundError: there is none. DamagedError: its file cannot be read.
+    """
+    return ScheduleDirectory(engine.store).get(name)
+
+
+def add(
+    engine: Engine,
+    flow: str,
+    cron: str,
+    *,
+    name: str | None = None,
+    timezone: str | None = None,
+    missed: Missed = "once",
+    prompt: str = "",
+    params: Mapping[str, object] | None = None,
+    directory: Path | None = None,
+    workspace: Path | None = None,
+    agents: Mapping[str, str] | None = None,
+    limits: Mapping[str, float | None] | None = None,
+) -> Schedule:
+    """Add a schedule, which is first due after this moment.
+
+    Args:
+        flow: a flow's name or a bundle's hash. cron: five fields, or a name such as ``@daily``.
+        name: None takes the flow's. timezone: None takes this machine's. directory: None takes the
+            current one. agents, limits: see `Schedule`; a limit that is None binds nothing.
+    Raises:
+        UsageError: the expression, the zone or a parameter is not valid, or the name is taken.
+        NotFoundError, RefusedError: there is no such flow, or it is disabled.
+    """
+    bundle = engine.bundle(flow)
+    timing = parse_timing(cron, timezone or local_timezone())
+    where = (directory or Path.cwd()).absolute()
+    parameters = dict(params or {})
+    settle(
+        bundle.descriptor.name,
+        bundle.descriptor.parameters,
+        parameters,
+        environment=engine.config.for_agents(os.environ),
+        directory=where,
+    )
+    files = ScheduleDirectory(engine.store)
+    now_ms = engine.clock_ms()
+    schedule = Schedule(
+        name=flow.lower() if name is None else name,
+        flow=flow,
+        timing=timing,
+        created_ms=now_ms,
+        done_ms=now_ms,
+        directory=where,
+        missed=missed,
+        prompt=prompt,
+        params=parameters,
+        workspace=workspace,
+        agents=dict(agents or {}),
+        limits={
+            key: value
+            for key, value in (limits or {}).items()
+            if key in LIMITS and value is not None
+        },
+    )
+    with files.changing():
+        if files.holds(schedule.name):
+            raise UsageError(
+                f"there is a schedule {schedule.name!r}; choose another --name, or 'uncaged-workflow schedule rm {schedule.name}'"
+            )
+        files.put(schedule)
+    return schedule
+
+
+def remove(engine: Engine, name: str) -> None:
+    """Remove a schedule; its threads stay.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    files = ScheduleDirectory(engine.store)
+    with files.changing():
+        files.remove(name)
+
+
+def set_enabled(engine: Engine, name: str, *, enabled: bool) -> Schedule:
+    """Enable or disable a schedule. Due times that passed while it was disabled are not caught up.
+
+    Raises:
+        NotFoundError: there is none. DamagedError: its file cannot be read.
+    """
+    files = ScheduleDirectory(engine.store)
+    with files.changing():
+        schedule = files.get(name)
+        if schedule.enabled == enabled:
+            return schedule
+        changed = replace(schedule, enabled=enabled, problem="")
+        if enabled:
+            changed = replace(changed, done_ms=max(schedule.done_ms, engine.clock_ms()))
+        files.put(changed)
+        return changed
