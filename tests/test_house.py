@@ -87,6 +87,7 @@ FLOORS = (
     ("door", "sandbox"),
     ("costs", "cells", "network", "effect_kinds"),
     ("state", "shipped", "proposals"),
+    ("flows",),
     ("steps",),
     ("worker",),
     ("threads",),

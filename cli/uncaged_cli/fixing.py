@@ -88,8 +88,9 @@ def show_failure(started: StartedFix) -> None:
 def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]) -> None:
     """Print what was proposed: new permissions, the change, the evidence, the commands."""
     from uncaged_engine.proposals import Proposals
+    from uncaged_engine.services.flows import compare
 
-    from .display.version_diff import coloured, compare
+    from .display.changes import coloured
 
     proposals = Proposals(engine.store)
     version = proposals.versions(proposals.find(str(report["proposalId"])))

@@ -81,6 +81,17 @@ class Registry:
         """Return one flow, enabled or not; None if there is none, or its entry cannot be read."""
         return self._ask(lambda index: find_flow(index, name))
 
+    def entry(self, name: str) -> Flow:
+        """Return a flow, enabled or not.
+
+        Raises:
+            NotFoundError: no flow has that name; the message has the closest names.
+        """
+        found = self.flow(name)
+        if found is None:
+            raise _unknown(self.names(), name)
+        return found
+
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of the flows that begin with *prefix*."""
         return self._ask(lambda index: [row.key for row in index.rows(FLOWS, prefix)])

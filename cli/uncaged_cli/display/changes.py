@@ -41,7 +41,7 @@ def show_changes(found: FileChanges) -> None:
         )
         result(str(file["path"]), *numbers)
     for line in found.patch.splitlines():
-        result(_coloured(line))
+        result(coloured(line))
 
 
 def changes_document(found: FileChanges) -> Mapping[str, object]:
@@ -55,7 +55,7 @@ def changes_document(found: FileChanges) -> Mapping[str, object]:
     }
 
 
-def _coloured(line: str) -> Piece:
+def coloured(line: str) -> Piece:
     if line.startswith(HEADINGS):
         return Styled(line, "bright_black")
     return Styled(line, COLOURS[line[0]]) if line[:1] in COLOURS else line

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_engine.services.flows import load_version
 
 from ..display import json_output
 from ..display.output import Styled, result
 from ..display.thread_diff import show_thread_diff
 from ..inputs.completion import complete_flows
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import entry_of, load_version
 from ..runtime import open_engine
 
 
@@ -30,7 +30,9 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
     Each is a flow's name, a hash, or NAME~N for the Nth former version. Without OTHER, the previous
     version of FLOW is compared with the current one.
     """
-    from ..display.version_diff import coloured, compare
+    from uncaged_engine.services.flows import compare
+
+    from ..display.changes import coloured
 
     engine = open_engine()
     if of_threads:
@@ -39,13 +41,13 @@ def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) ->
         show_thread_diff(engine.thread(flow), engine.thread(other), as_json=as_json)
         return
     if other is None:
-        entry = entry_of(engine.registry, flow)
+        entry = engine.registry.entry(flow)
         if not entry.history:
             raise RefusedError(
                 f"flow {entry.name!r} has only one version; name another flow or version to compare it with"
             )
         flow, other = f"{entry.name}~1", entry.name
-    old, new = (load_version(engine, text) for text in (flow, other))
+    old, new = (load_version(engine.store, engine.registry, text) for text in (flow, other))
     sections = compare(old, new)
     if as_json:
         json_output.document(

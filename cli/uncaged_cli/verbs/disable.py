@@ -7,7 +7,6 @@ import click
 from ..display import json_output
 from ..display.output import result
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import entry_of
 from ..runtime import open_engine
 
 
@@ -17,7 +16,7 @@ from ..runtime import open_engine
 def command(flow: str, as_json: bool) -> None:
     """Disable FLOW: it starts no new threads. Running threads continue."""
     registry = open_engine().registry
-    name = entry_of(registry, flow).name
+    name = registry.entry(flow).name
     registry.set_enabled(name, False)
     if as_json:
         json_output.document({"flow": name, "enabled": False})

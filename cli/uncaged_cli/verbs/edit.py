@@ -15,7 +15,6 @@ from ..editing import FlowEdit, edited_bundle
 from ..inputs.completion import complete_flows, complete_patterns, complete_programs
 from ..inputs.consent import asker
 from ..inputs.options import accept_option, flow_argument, json_option
-from ..inputs.versions import entry_of
 from ..runtime import open_engine
 
 
@@ -122,7 +121,7 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
             "nothing to change: add an option such as --script FILE or --allow-command NAME; see: uncaged-workflow edit --help"
         )
     engine = open_engine()
-    entry = entry_of(engine.registry, flow)
+    entry = engine.registry.entry(flow)
     built = edited_bundle(engine.store.load_bundle(entry.hash, KNOWN), entry.name, edit)
     for line in built.notes:
         note("  ", line)

@@ -7,7 +7,6 @@ import click
 from ..display import json_output
 from ..display.output import result
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import entry_of
 from ..runtime import open_engine
 
 
@@ -22,7 +21,7 @@ from ..runtime import open_engine
 def command(*, flow: str, confirm: bool | None, as_json: bool) -> None:
     """Enable a disabled FLOW, so that it can start threads again."""
     registry = open_engine().registry
-    name = entry_of(registry, flow).name
+    name = registry.entry(flow).name
     registry.set_enabled(name, True)
     if confirm is not None:
         registry.set_confirm(name, confirm)

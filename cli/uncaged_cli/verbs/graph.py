@@ -1,28 +1,34 @@
-"""The verb `graph`: draws the declared graph of a flow, or else the edges that its threads took."""
+"""The verb `graph`: draws the graph of a flow, or the path of a thread."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import UsageError
+from uncaged_engine.services.flows import (
+    Edge,
+    FlowGraph,
+    as_mermaid,
+    as_path,
+    as_svg,
+    as_text,
+    find_version,
+    flow_graph,
+    layout,
+    merge,
+    path_of,
+)
 
 from ..display import json_output
-from ..display.graph import Edge, as_mermaid, as_path, as_text, edges_of_table, merge, path_of
 from ..display.output import note, result
 from ..inputs.completion import complete_flows, complete_threads
 from ..inputs.options import json_option
-from ..inputs.versions import find_version
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
-    from uncaged_bundles.ids import BundleHash
-    from uncaged_engine.api import Engine
-
-MAX_THREADS_READ = 200
-"""The number of newest threads whose edges are drawn for a flow without a declared graph."""
+    from uncaged_bundles.contract import Descriptor
 
 
 @click.command()
@@ -30,10 +36,10 @@ MAX_THREADS_READ = 200
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("text", "mermaid")),
+    type=click.Choice(("text", "mermaid", "svg")),
     default="text",
     show_default=True,
-    help="The output: lines of text, or a mermaid flowchart.",
+    help="The output: lines of text, a mermaid flowchart, or a drawing.",
 )
 @click.option(
     "--thread",
@@ -48,6 +54,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         raise UsageError("name a flow, or a thread with --thread")
     engine = open_engine()
     path: list[Edge] = []
+    view = None
     if thread is not None:
         view = engine.thread(thread)
         bundle_hash = view.summary.hash
@@ -58,17 +65,51 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
             )
     else:
         bundle_hash = find_version(engine.registry, flow or "")[1]
-    descriptor = engine.bundle(bundle_hash).descriptor
-    table = descriptor.graph
-    declared = edges_of_table(table) if table else []
-    edges, counts = merge(declared, path) if thread is not None else (declared, Counter[Edge]())
-    if not declared and thread is None:
-        edges, counts = merge([], _edges_of_threads(engine, bundle_hash))
+    bundle = engine.bundle(bundle_hash)
+    config = engine.config
+    graph = flow_graph(
+        engine.store,
+        bundle,
+        engine.threads() if view is None else [],
+        prefer=config.sandbox,
+        deadline_s=config.limits.bundle_s,
+    )
+    edges, counts = list(graph.edges), graph.counts
+    if view is not None:
+        edges, counts = merge(edges, path)
     if as_json:
         json_output.document(
-            {"hash": bundle_hash, **_graph_document(declared, edges, counts, path)}
+            {
+                "hash": bundle_hash,
+                "declared": graph.origin == "declared",
+                "inferred": graph.origin == "inferred",
+                "edges": [
+                    {
+                        "from": edge.source,
+                        "status": edge.label,
+                        "to": edge.target,
+                        "taken": counts[edge],
+                    }
+                    for edge in edges
+                ],
+                "path": [edge.target for edge in path],
+            }
         )
         return
+    tell_origin(graph, edges, descriptor=bundle.descriptor)
+    if form == "svg":
+        inferred = " (inferred)" if graph.origin == "inferred" else ""
+        title = f"{bundle.descriptor.name}{inferred}"
+        result(as_svg(layout(edges, counts.items()), title=title).rstrip())
+        return
+    if thread is not None and form == "text":
+        result(as_path(path))
+    for line in as_mermaid(edges, counts) if form == "mermaid" else as_text(edges, counts):
+        result(line)
+
+
+def tell_origin(graph: FlowGraph, edges: Sequence[Edge], *, descriptor: Descriptor) -> None:
+    """Note where the edges are from, unless the bundle declares them."""
     if not edges and not descriptor.roles:
         note(
             f"{descriptor.name} has no roles and no thread with role steps, so there are no edges to draw"
@@ -77,33 +118,9 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         note(
             "the bundle declares no graph and has no thread with role steps yet, so there are no edges to draw"
         )
-    elif not declared:
+    elif graph.origin == "inferred":
+        note(
+            "inferred: the moderator was run over the statuses of its roles; it may take other edges, too"
+        )
+    elif graph.origin != "declared":
         note("the bundle declares no graph; these are the edges that its threads took")
-    if thread is not None and form == "text":
-        result(as_path(path))
-    for line in as_mermaid(edges, counts) if form == "mermaid" else as_text(edges, counts):
-        result(line)
-
-
-def _graph_document(
-    declared: Sequence[Edge], edges: Sequence[Edge], counts: Counter[Edge], path: Sequence[Edge]
-) -> dict[str, object]:
-    listed = [
-        {"from": edge.source, "status": edge.label, "to": edge.target, "taken": counts[edge]}
-        for edge in edges
-    ]
-    return {"declared": bool(declared), "edges": listed, "path": [edge.target for edge in path]}
-
-
-def _edges_of_threads(engine: Engine, bundle_hash: BundleHash) -> list[Edge]:
-    """Return the edges that the newest threads of a bundle took; damaged threads are skipped."""
-    gathered: list[Edge] = []
-    threads = [
-        summary
-        for summary in engine.threads()
-        if summary.hash == bundle_hash and summary.status != "corrupt"
-    ]
-    for summary in threads[:MAX_THREADS_READ]:
-        view = engine.thread(summary.thread_id)
-        gathered += path_of(view.records, ended=summary.status == "completed")
-    return gathered

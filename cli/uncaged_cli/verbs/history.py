@@ -11,7 +11,6 @@ from ..display.durations import clock_time
 from ..display.output import Piece, Styled, table, text_width
 from ..display.table import render
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import entry_of
 from ..runtime import open_engine
 
 
@@ -20,7 +19,7 @@ from ..runtime import open_engine
 @json_option
 def command(flow: str, as_json: bool) -> None:
     """List the versions of FLOW, the current one first."""
-    entry = entry_of(open_engine().registry, flow)
+    entry = open_engine().registry.entry(flow)
     versions = [
         (entry.hash, entry.timestamp_ms),
         *((version.hash, version.timestamp_ms) for version in entry.history),

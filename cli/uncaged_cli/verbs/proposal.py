@@ -37,7 +37,9 @@ def show_proposal(id: str, as_json: bool) -> None:
     """Show a proposal: the permissions that it adds first, then its evidence and the difference of
     the two versions.
     """
-    from ..display.version_diff import coloured, compare
+    from uncaged_engine.services.flows import compare
+
+    from ..display.changes import coloured
 
     proposals = opened()
     proposal = proposals.find(id)

@@ -7,7 +7,6 @@ import click
 from ..display import json_output
 from ..display.output import next_step, result
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import entry_of
 from ..runtime import open_engine
 
 
@@ -17,7 +16,7 @@ from ..runtime import open_engine
 def command(flow: str, as_json: bool) -> None:
     """Remove FLOW from the registry; its bundles and threads stay."""
     registry = open_engine().registry
-    entry = entry_of(registry, flow)
+    entry = registry.entry(flow)
     registry.remove(entry.name)
     if as_json:
         json_output.document({"flow": entry.name, "hash": entry.hash, "removed": True})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
+from uncaged_engine.services.flows import former_hash
 
 from ..display import json_output
 from ..display.output import result
 from ..inputs.completion import complete_former
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import entry_of, former_hash
 from ..runtime import open_engine
 
 
@@ -21,7 +21,7 @@ def command(flow: str, version: str | None, as_json: bool) -> None:
     enough).
     """
     registry = open_engine().registry
-    entry = entry_of(registry, flow)
+    entry = registry.entry(flow)
     after = registry.rollback(entry.name, former_hash(entry, version) if version else None)
     if as_json:
         json_output.document({"flow": after.name, "hash": after.hash, "before": entry.hash})

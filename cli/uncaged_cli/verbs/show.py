@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.clean import clean_line
+from uncaged_engine.services.flows import as_text, edges_of_table, find_version
 
 from ..display import json_output
 from ..display.durations import clock_time
-from ..display.graph import as_text, edges_of_table
 from ..display.output import Styled, result, width_of
 from ..inputs.options import flow_argument, json_option
-from ..inputs.versions import find_version
 from ..runtime import open_engine
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Role graphs as mermaid or as text. The same edges always give the same output."""
+"""Role graphs, as mermaid or as text. The same edges always give the same output."""
 
 from __future__ import annotations
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.snapshot import Flow
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
 
-from ..catalog import nearest
-
-if TYPE_CHECKING:
-    from uncaged_bundles.validation.validate import Bundle
-    from uncaged_engine.api import Engine
-
-
-def entry_of(registry: Registry, name: str) -> Flow:
-    """Return the registry's entry for *name*, enabled or not."""
-    flow = registry.flow(name)
-    if flow is None:
-        hint = nearest(name, registry.names()) or "; 'uncaged-workflow list' lists the flows"
-        raise NotFoundError(f"no flow {name!r}{hint}")
-    return flow
+from ..effect_kinds import KNOWN
 
 
 def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash]:
@@ -33,7 +20,7 @@ def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash
         return (entry, entry.hash) if entry else (None, registry.resolve(text)[1])
     if not back.isdecimal():
         raise UsageError(f"{text!r} is not a version; {name}~1 is the version before")
-    entry = entry_of(registry, name)
+    entry = registry.entry(name)
     hashes = [entry.hash, *(version.hash for version in entry.history)]
     if int(back) >= len(hashes):
         former = len(entry.history)
@@ -43,9 +30,9 @@ def find_version(registry: Registry, text: str) -> tuple[Flow | None, BundleHash
     return entry, hashes[int(back)]
 
 
-def load_version(engine: Engine, text: str) -> Bundle:
+def load_version(store: Store, registry: Registry, text: str) -> Bundle:
     """Return the bundle of ``NAME``, ``NAME~N`` or a hash."""
-    return engine.bundle(find_version(engine.registry, text)[1])
+    return store.load_bundle(find_version(registry, text)[1], KNOWN)
 
 
 def former_hash(flow: Flow, text: str) -> BundleHash:

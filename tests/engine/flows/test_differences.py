@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from uncaged_bundles.policy import Policy, widening
-from uncaged_cli.display.version_diff import reversed_sentence
+from uncaged_engine.flows.differences import reversed_sentence
 
 
 def policy(**limits: object) -> Policy:

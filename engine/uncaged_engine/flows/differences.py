@@ -14,10 +14,9 @@ from uncaged_bundles.contract import Graph
 from uncaged_bundles.policy import widening
 from uncaged_bundles.validation.validate import Bundle
 
-from .graph import as_text, edges_of_table
-from .output import Piece, Styled
+from ..effect_kinds import KNOWN
+from .graphs import as_text, edges_of_table
 
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 REVERSED = (
     (re.compile(r" now also (.*) \(was .*\)$"), r" no longer \1"),
     (
@@ -62,13 +61,7 @@ def compare(old: Bundle, new: Bundle) -> list[Section]:
     return [section for section in sections if section.lines]
 
 
-def coloured(line: str) -> Piece:
-    return Styled(line, COLOURS[line[0]]) if line[:1] in COLOURS else line
-
-
 def _policy(old: Bundle, new: Bundle) -> tuple[str, ...]:
-    from uncaged_engine.effect_kinds import KNOWN
-
     gained = widening(old.descriptor.policy, new.descriptor.policy, KNOWN)
     lost = widening(new.descriptor.policy, old.descriptor.policy, KNOWN)
     return (

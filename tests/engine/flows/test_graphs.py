@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uncaged_cli.display.graph import (
+from uncaged_engine.flows.graphs import (
     Edge,
     as_mermaid,
     as_path,

@@ -1,0 +1,1 @@
+"""Flows, read from the registry and their bundles: versions, differences, graphs."""
