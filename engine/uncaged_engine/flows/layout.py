@@ -41,13 +41,13 @@ class GraphNode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphLine:
     """Line of all edges between two nodes. points: from the source to the target. labels: the
-    statuses. taken: how often a thread took one of them.
+    statuses. times: how often a thread took one of them.
     """
 
     source: str
     target: str
     labels: tuple[str, ...]
-    taken: int
+    times: int
     points: tuple[tuple[int, int], ...]
     label_at: tuple[int, int]
 
@@ -82,7 +82,7 @@ class GraphDrawing:
                     "from": one.source,
                     "to": one.target,
                     "statuses": list(one.labels),
-                    "taken": one.taken,
+                    "taken": one.times,
                     "points": [list(point) for point in one.points],
                     "labelAt": list(one.label_at),
                 }
@@ -91,10 +91,10 @@ class GraphDrawing:
         }
 
 
-def layout(edges: Sequence[Edge], taken: Iterable[tuple[Edge, int]] = ()) -> GraphDrawing:
+def layout(edges: Sequence[Edge], passed: Iterable[tuple[Edge, int]] = ()) -> GraphDrawing:
     """Place the nodes and the edges of a graph.
 
-    taken: how often a thread took an edge.
+    passed: how often a thread took each edge.
     """
     names = list(dict.fromkeys(name for edge in edges for name in (edge.source, edge.target)))
     layers = _layers(names, edges)
@@ -126,12 +126,14 @@ def layout(edges: Sequence[Edge], taken: Iterable[tuple[Edge, int]] = ()) -> Gra
             )
             left += widths[name] + GAP_X
     counts: dict[tuple[str, str], int] = {}
-    for edge, count in taken:
+    for edge, count in passed:
         pair = (edge.source, edge.target)
         counts[pair] = counts.get(pair, 0) + count
     right = MARGIN + widest
     lines = []
-    for (source, target), labels in pairs.items():
+    for (source, target), labels in sorted(
+        pairs.items(), key=lambda one: abs(layers[one[0][1]] - layers[one[0][0]])
+    ):
         start, end = nodes[source], nodes[target]
         points: tuple[tuple[int, int], ...]
         if (source, target) in down:
@@ -152,7 +154,7 @@ def layout(edges: Sequence[Edge], taken: Iterable[tuple[Edge, int]] = ()) -> Gra
                 source=source,
                 target=target,
                 labels=tuple(labels),
-                taken=counts.get((source, target), 0),
+                times=counts.get((source, target), 0),
                 points=points,
                 label_at=at,
             )

@@ -36,7 +36,7 @@ def as_svg(drawing: GraphDrawing, *, title: str, live: frozenset[str] = frozense
         f"<style>{STYLE}</style>",
         f"<defs>{ARROW}</defs>",
         *(_line(one) for one in drawing.lines),
-        *(_label(one) for one in drawing.lines if one.labels or one.taken),
+        *(_label(one) for one in drawing.lines if one.labels or one.times),
         *(_node(one, is_live=one.name in live) for one in drawing.nodes),
         "</svg>",
     ]
@@ -54,12 +54,12 @@ def _node(node: GraphNode, *, is_live: bool) -> str:
 
 def _line(line: GraphLine) -> str:
     points = " ".join(f"{x},{y}" for x, y in line.points)
-    kind = "line taken" if line.taken else "line"
+    kind = "line taken" if line.times else "line"
     return f'<polyline class="{kind}" points="{points}" marker-end="url(#arrow)"/>'
 
 
 def _label(line: GraphLine) -> str:
-    words = [", ".join(line.labels), f"{line.taken}×" if line.taken else ""]
+    words = [", ".join(line.labels), f"{line.times}×" if line.times else ""]
     x, y = line.label_at
     return f'<text class="label" x="{x}" y="{y}">{_text(" ".join(filter(None, words)))}</text>'
 

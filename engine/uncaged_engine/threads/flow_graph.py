@@ -58,10 +58,10 @@ def flow_graph(
         found = []
     if found:
         return FlowGraph(edges=tuple(found), origin="inferred", counts=Counter[Edge]())
-    taken: list[Edge] = []
+    passed: list[Edge] = []
     own = [one for one in threads if one.hash == bundle.hash and one.status != "corrupt"]
     for summary in own[:MAX_THREADS_READ]:
         records = view(store, *store.locate_thread(summary.thread_id)).records
-        taken += path_of(records, ended=summary.status == "completed")
-    edges, counts = merge([], taken)
+        passed += path_of(records, ended=summary.status == "completed")
+    edges, counts = merge([], passed)
     return FlowGraph(edges=tuple(edges), origin="taken" if edges else "none", counts=counts)

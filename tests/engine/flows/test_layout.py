@@ -40,7 +40,7 @@ def test_nodes_do_not_overlap_and_the_drawing_holds_all() -> None:
 def test_statuses_of_one_pair_share_a_line_and_its_count() -> None:
     drawing = layout(EDGES, [(EDGES[4], 2), (EDGES[5], 1)])
     [line] = [one for one in drawing.lines if one.target == END]
-    assert (line.labels, line.taken) == (("approved", "blocked"), 3)
+    assert (line.labels, line.times) == (("approved", "blocked"), 3)
 
 
 def test_the_drawing_of_nothing_is_empty() -> None:
