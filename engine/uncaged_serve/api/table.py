@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from . import session, threads
+from . import flows, proposals, session, threads
 from .endpoints import ApiEndpoint, EventStream
 
-ENDPOINTS: tuple[ApiEndpoint, ...] = (*session.ENDPOINTS, *threads.ENDPOINTS)
+ENDPOINTS: tuple[ApiEndpoint, ...] = (
+    *session.ENDPOINTS,
+    *threads.ENDPOINTS,
+    *flows.ENDPOINTS,
+    *proposals.ENDPOINTS,
+)
 EVENT_ENDPOINTS: tuple[EventStream, ...] = ()

@@ -11,6 +11,8 @@ function views(parts) {
   const [first, second, third] = parts;
   if (first === "threads" && !second) return () => import("./views/threads.js");
   if (first === "threads" && (!third || third === "steps")) return () => import("./views/thread.js");
+  if (first === "flows") return second ? () => import("./views/flow.js") : () => import("./views/flows.js");
+  if (first === "proposals" && second) return () => import("./views/proposal.js");
   return null;
 }
 

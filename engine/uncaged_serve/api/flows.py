@@ -1,0 +1,318 @@
+"""`/api/flows`: flows, their versions, permissions, graphs, and decisions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.policy import widening
+from uncaged_bundles.storage.snapshot import Flow
+from uncaged_engine.api import Engine, ThreadSummary, of_flow
+from uncaged_engine.services.flows import (
+    compare,
+    find_version,
+    flow_graph,
+    former_hash,
+    layout,
+    load_version,
+    merge,
+    path_of,
+)
+from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.threads import intended
+
+from .endpoints import ApiDocument, ApiEndpoint, Asked, Fields
+
+PURE = "nothing: it only computes and has no effects"
+PAST_THREADS = 50
+"""Ended threads whose durations and costs are shown."""
+LIVE = frozenset(("running", "waiting", "paused"))
+MOST_LIVE = 20
+
+
+class FlowRow(ApiDocument):
+    flow: str
+    hash: str
+    since_ms: int
+    enabled: bool
+    versions: int
+    source: str
+    unsupported: str | None
+
+
+class FlowList(ApiDocument):
+    flows: list[FlowRow]
+    problems: list[str]
+
+
+class FlowVersion(ApiDocument):
+    hash: str
+    since_ms: int
+
+
+class PastThread(ApiDocument):
+    thread_id: str
+    status: str
+    success: bool | None
+    started_ms: int
+    duration_ms: int
+    cost: float
+
+
+class FlowDocument(ApiDocument):
+    flow: str | None
+    hash: str
+    description: str
+    kind: str
+    enabled: bool | None
+    may_do: list[str]
+    roles: dict[str, str]
+    parameters: dict[str, Any]
+    patterns: list[str]
+    examples: list[Any]
+    versions: list[FlowVersion]
+    past: list[PastThread]
+    estimate: dict[str, Any]
+    trusted: bool
+
+
+class GraphDocument(ApiDocument):
+    origin: str
+    drawing: dict[str, Any]
+    live: list[str]
+
+
+class Difference(ApiDocument):
+    old: str
+    new: str
+    sections: dict[str, list[str]]
+
+
+class Changed(ApiDocument):
+    flow: str
+    hash: str
+    enabled: bool
+
+
+class VersionQuery(Fields):
+    thread: str | None = None
+
+
+class DifferenceQuery(Fields):
+    old: str
+    new: str
+
+
+class RollbackBody(Fields):
+    hash: str | None = None
+
+
+def flows(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
+    snapshot = engine.registry.read()
+    return {
+        "flows": [
+            {
+                "flow": one.name,
+                "hash": one.hash,
+                "sinceMs": one.timestamp_ms,
+                "enabled": one.enabled,
+                "versions": 1 + len(one.history),
+                "source": one.source,
+                "unsupported": one.unsupported,
+            }
+            for one in sorted(snapshot.flows.values(), key=lambda one: one.name)
+        ],
+        "problems": list(snapshot.problems),
+    }
+
+
+def flow(engine: Engine, asked: Asked) -> object:
+    entry, bundle_hash = find_version(engine.registry, asked.path["flow"])
+    bundle = engine.bundle(bundle_hash)
+    descriptor = bundle.descriptor
+    raw = descriptor.raw
+    estimate = asdict(engine.estimate(bundle_hash))
+    estimate["threads"] = estimate.pop("n")
+    return {
+        "flow": entry.name if entry else None,
+        "hash": bundle_hash,
+        "description": descriptor.description,
+        "kind": descriptor.kind,
+        "enabled": entry.enabled if entry else None,
+        "mayDo": list(widening(None, descriptor.policy, KNOWN) or (PURE,)),
+        "roles": {role.name: role.description for role in descriptor.roles.values()},
+        "parameters": dict(descriptor.parameters),
+        "patterns": [str(one) for one in _listed(raw.get("patterns"))],
+        "examples": list(_listed(raw.get("examples"))),
+        "versions": _versions(entry) if entry else [],
+        "past": [_past(one) for one in _threads(engine, entry) if _has_ended(one)][:PAST_THREADS],
+        "estimate": estimate,
+        "trusted": bundle.trusted,
+    }
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else []
+
+
+def _versions(entry: Flow) -> list[dict[str, object]]:
+    head = {"hash": entry.hash, "sinceMs": entry.timestamp_ms}
+    return [head, *({"hash": one.hash, "sinceMs": one.timestamp_ms} for one in entry.history)]
+
+
+def _threads(engine: Engine, entry: Flow | None) -> list[ThreadSummary]:
+    if entry is None:
+        return []
+    return of_flow(engine.threads(), entry.name, {one.hash for one in entry.versions})
+
+
+def _has_ended(thread: ThreadSummary) -> bool:
+    return thread.status in ("completed", "failed")
+
+
+def _past(thread: ThreadSummary) -> dict[str, object]:
+    return {
+        "threadId": thread.thread_id,
+        "status": thread.status,
+        "success": thread.success,
+        "startedMs": thread.started_ms,
+        "durationMs": max(0, thread.updated_ms - thread.started_ms),
+        "cost": thread.spent.cost,
+    }
+
+
+def graph(engine: Engine, asked: Asked) -> object:
+    config = engine.config
+    entry, bundle_hash = find_version(engine.registry, asked.path["flow"])
+    threads = _threads(engine, entry)
+    found = flow_graph(
+        engine.store,
+        engine.bundle(bundle_hash),
+        threads,
+        prefer=config.sandbox,
+        deadline_s=config.limits.bundle_s,
+    )
+    edges, counts = list(found.edges), found.counts
+    live: list[str] = []
+    if asked.query.thread is not None:
+        view = engine.thread(asked.query.thread)
+        path = path_of(view.records, ended=view.summary.status == "completed")
+        edges, counts = merge(edges, path)
+    for one in [one for one in threads if one.status in LIVE][:MOST_LIVE]:
+        live += [role for role in [_current_role(engine, one)] if role is not None]
+    return {
+        "origin": found.origin,
+        "drawing": layout(edges, counts.items()).document(),
+        "live": sorted(set(live)),
+    }
+
+
+def _current_role(engine: Engine, thread: ThreadSummary) -> str | None:
+    """Return the role that a thread asks now."""
+    try:
+        records = engine.thread(thread.thread_id).records
+    except UncagedError:
+        return None
+    for record in reversed(records):
+        if "intent" in record:
+            kind, body = intended(record["intent"])
+            match body:
+                case {"name": str(name)} if kind == "role":
+                    return name
+                case _:
+                    return None
+        if "seq" in record:
+            return None
+    return None
+
+
+def difference(engine: Engine, asked: Asked) -> object:
+    old, new = (
+        load_version(engine.store, engine.registry, text)
+        for text in (asked.query.old, asked.query.new)
+    )
+    return {
+        "old": old.hash,
+        "new": new.hash,
+        "sections": {one.title: list(one.lines) for one in compare(old, new)},
+    }
+
+
+def enable(engine: Engine, asked: Asked) -> object:
+    return _set_enabled(engine, asked.path["flow"], enabled=True)
+
+
+def disable(engine: Engine, asked: Asked) -> object:
+    return _set_enabled(engine, asked.path["flow"], enabled=False)
+
+
+def _set_enabled(engine: Engine, name: str, *, enabled: bool) -> object:
+    found = engine.registry.entry(name)
+    engine.registry.set_enabled(found.name, enabled)
+    return {"flow": found.name, "hash": found.hash, "enabled": enabled}
+
+
+def rollback(engine: Engine, asked: Asked) -> object:
+    entry = engine.registry.entry(asked.path["flow"])
+    wanted = former_hash(entry, asked.body.hash) if asked.body.hash else None
+    after = engine.registry.rollback(entry.name, wanted)
+    return {"flow": after.name, "hash": after.hash, "enabled": after.enabled}
+
+
+FLOW = "/api/flows/{flow}"
+ENDPOINTS = (
+    ApiEndpoint(
+        method="GET",
+        path="/api/flows",
+        summary="Flows of the registry",
+        handler=flows,
+        answer=FlowList,
+    ),
+    ApiEndpoint(
+        method="GET",
+        path="/api/difference",
+        summary="Difference of two versions: permissions first",
+        handler=difference,
+        query=DifferenceQuery,
+        answer=Difference,
+    ),
+    ApiEndpoint(
+        method="GET",
+        path=FLOW,
+        summary="A flow: permissions, parameters, versions, past threads",
+        handler=flow,
+        answer=FlowDocument,
+    ),
+    ApiEndpoint(
+        method="GET",
+        path=f"{FLOW}/graph",
+        summary="The drawn graph of a flow, with the roles at which threads are now",
+        handler=graph,
+        query=VersionQuery,
+        answer=GraphDocument,
+    ),
+    ApiEndpoint(
+        method="POST",
+        path=f"{FLOW}/enable",
+        summary="Let a flow start threads",
+        handler=enable,
+        answer=Changed,
+    ),
+    ApiEndpoint(
+        method="POST",
+        path=f"{FLOW}/disable",
+        summary="Keep a flow from starting threads",
+        handler=disable,
+        answer=Changed,
+    ),
+    ApiEndpoint(
+        method="POST",
+        path=f"{FLOW}/rollback",
+        summary="Return a flow to a former version",
+        handler=rollback,
+        body=RollbackBody,
+        answer=Changed,
+    ),
+)

@@ -1,0 +1,117 @@
+"""Endpoints of flows and proposals, called as functions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.api import Engine
+from uncaged_engine.services.proposals import Proposals
+from uncaged_engine.services.registry import KNOWN
+from uncaged_serve.api.endpoints import ApiEndpoint, Asked, ConflictError
+from uncaged_serve.api.table import ENDPOINTS
+
+SOURCE = """
+descriptor = {
+    "contract": 1, "name": "look", "description": "Look.", "kind": "task",
+    "policy": {POLICY},
+    "parameters": {"type": "object", "properties": {"name": {"type": "string"}}},
+}
+
+
+def run(input, options):
+    yield {"null": {"value": 1}}
+    return {"success": True, "message": "done"}
+"""
+FIRST = SOURCE.replace("POLICY", '"null": {}')
+WIDER = SOURCE.replace("POLICY", '"null": {}, "sleep": {}')
+
+
+@pytest.fixture(scope="module")
+def looking(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """A store with the flow `look` in two versions, the second with a wider policy."""
+    engine = Engine(Store.open(tmp_path_factory.mktemp("looking") / "store"))
+    for source in (FIRST, WIDER):
+        engine.add("look", source.encode(), accept=lambda _: True)
+    return engine
+
+
+def answer(
+    engine: Engine, method: str, path: str, values: dict[str, str] | None = None, **more: Any
+) -> Any:
+    """Return an endpoint's answer as a client gets it; it fits the endpoint's schema."""
+    [endpoint] = [one for one in ENDPOINTS if (one.method, one.path) == (method, path)]
+    document = json.loads(json.dumps(endpoint.handler(engine, _asked(endpoint, values, more))))
+    if endpoint.answer is not None:
+        jsonschema.validate(document, endpoint.answer.model_json_schema())
+    return document
+
+
+def _asked(endpoint: ApiEndpoint, values: dict[str, str] | None, more: dict[str, Any]) -> Asked:
+    return Asked(
+        path=values or {},
+        query=endpoint.query and endpoint.query.model_validate(more),
+        body=endpoint.body and endpoint.body.model_validate(more),
+    )
+
+
+def test_a_flow_is_shown_with_its_versions_and_what_it_may_do(looking: Engine) -> None:
+    listed = answer(looking, "GET", "/api/flows")
+    assert [one["versions"] for one in listed["flows"] if one["flow"] == "look"] == [2]
+    shown = answer(looking, "GET", "/api/flows/{flow}", {"flow": "look"})
+    assert shown["versions"][0]["hash"] == shown["hash"]
+    assert len(shown["mayDo"]) == 2
+    assert shown["parameters"]["properties"] == {"name": {"type": "string"}}
+    drawn = answer(looking, "GET", "/api/flows/{flow}/graph", {"flow": "look"})
+    assert (drawn["origin"], drawn["drawing"]["nodes"]) == ("none", [])
+    with pytest.raises(NotFoundError, match="look"):
+        answer(looking, "GET", "/api/flows/{flow}", {"flow": "lok"})
+
+
+def test_two_versions_are_compared_and_the_former_one_comes_back(looking: Engine) -> None:
+    """The difference names the permission first; a rollback is a move of the name with history."""
+    new, old = [
+        one["hash"]
+        for one in answer(looking, "GET", "/api/flows/{flow}", {"flow": "look"})["versions"]
+    ]
+    found = answer(looking, "GET", "/api/difference", old=old, new=new)
+    assert next(iter(found["sections"])) == "policy"
+    assert found["sections"]["policy"][0].startswith("+ ")
+    path = {"flow": "look"}
+    assert answer(looking, "POST", "/api/flows/{flow}/rollback", path)["hash"] == old
+    assert answer(looking, "POST", "/api/flows/{flow}/rollback", path, hash=new)["hash"] == new
+    assert answer(looking, "POST", "/api/flows/{flow}/disable", path)["enabled"] is False
+    assert answer(looking, "POST", "/api/flows/{flow}/enable", path)["enabled"] is True
+
+
+def test_a_proposal_that_asks_for_more_needs_what_it_asks_for(looking: Engine) -> None:
+    """It is accepted only with the sentences that the person saw."""
+    before = looking.registry.entry("look").hash
+    wider = WIDER.replace('"sleep": {}', '"sleep": {}, "now": {}')
+    proposed = Proposals(looking.store).propose(
+        looking.registry.entry("look").name,
+        before=before,
+        after=read_bundle(wider.encode(), KNOWN),
+        by="test",
+        evidence={"threads": 0},
+        threads=(),
+        now_ms=1,
+    )
+    listed = answer(looking, "GET", "/api/proposals", flow="look")["proposals"]
+    assert [one["proposalId"] for one in listed] == [proposed.id]
+    path = {"proposal": proposed.id}
+    shown = answer(looking, "GET", "/api/proposals/{proposal}", path)
+    assert len(shown["widened"]) == 1
+    accept = "/api/proposals/{proposal}/accept"
+    with pytest.raises(ConflictError) as refused:
+        answer(looking, "POST", accept, path)
+    assert refused.value.document["widened"] == shown["widened"]
+    assert looking.registry.entry("look").hash == before
+    decided = answer(looking, "POST", accept, path, granted=shown["widened"])
+    assert (decided["state"], decided["hash"]) == ("accepted", shown["to"])
+    assert looking.registry.entry("look").hash == shown["to"]
