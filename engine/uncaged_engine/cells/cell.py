@@ -278,7 +278,12 @@ class Cell:
         # the child is silent until the last line, so that writing before reading cannot deadlock
         steps = lines if isinstance(lines, Collection) else list(lines)
         count = len(steps)
-        frames = (frame_of("O", slot, seq, line) for seq, line in enumerate(steps, 1))
+        frames = (
+            b"O %d %d %b" % (slot, seq, line)
+            if line.find(b"\n") == len(line) - 1
+            else frame_of("O", slot, seq, line)
+            for seq, line in enumerate(steps, 1)
+        )
         with self._lock:
             self._require_open()
             chunks = batches(frame_of("P", slot, count, start_body), frames)

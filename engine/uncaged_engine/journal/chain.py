@@ -8,7 +8,9 @@ for that reason.
 from __future__ import annotations
 
 # not hashlib: it loads OpenSSL, which costs every start two milliseconds
+import re
 from _blake2 import blake2b
+from collections.abc import Iterable
 
 DIGEST_BYTES = 12
 CHAIN_CHARACTERS = 20
@@ -22,6 +24,8 @@ _DIGITS = bytes(
 """Crockford's digits as Python spells numbers of base 32, and a full stop, which `int` refuses, for
 anything else.
 """
+_AROUND_DIGITS = KEY + b'"}\n'
+_SEALS = re.compile(rb'(?:,"chain":"[%b]{20}"\}\n)+' % ALPHABET)
 _LOW = (1 << 30) - 1
 # two characters at a time: half the look-ups of one
 _PAIRS = [bytes([high, low]) for high in ALPHABET for low in ALPHABET]
@@ -90,6 +94,18 @@ def check(previous: bytes, line: bytes) -> bytes | None:
     except ValueError:
         return None
     return digest if number == int.from_bytes(digest, "big") << 4 else None
+
+
+def states(lines: Iterable[bytes], digests: Iterable[bytes]) -> bool:
+    """Tell whether each sealed line states its digest. One comparison for all of them takes a fifth
+    of the time of `check`.
+    """
+    seals = b"".join([line[-SEAL_BYTES:] for line in lines])
+    if _SEALS.fullmatch(seals) is None:
+        return False
+    # 96 bits and four of zero are twenty digits of base 32, or 25 of base 16
+    stated = int(seals.translate(_DIGITS, delete=_AROUND_DIGITS), 32)
+    return stated == int(b"".join(digests).hex("0", DIGEST_BYTES) + "0", 16)
 
 
 def stated(line: bytes) -> bytes | None:

@@ -40,6 +40,9 @@ names no blob, and is not parsed for one.
 DIGESTED = frozenset(("kind", "digest", "bytes", "head"))
 """The keys of an intent that holds a digest. No effect has more than one key."""
 
+DIGESTED_HEAD = b'{"kind":"'
+"""How the digest of an effect begins."""
+
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """The full name of a git commit, as a step's snapshot is."""
 
@@ -147,7 +150,7 @@ def digested(kind: str, effect: bytes, digest: str) -> dict[str, object]:
 
 def digest_of(effect: bytes) -> Mapping[str, object] | None:
     """Return the digest that an intent holds instead of its effect, or None."""
-    if not effect.startswith(b'{"kind":"'):
+    if not effect.startswith(DIGESTED_HEAD):
         return None
     found = json.loads(effect)
     return found if isinstance(found, dict) and set(found) == DIGESTED else None

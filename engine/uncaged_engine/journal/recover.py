@@ -19,6 +19,7 @@ from uncaged_bundles.records import dataclass, field
 from . import chain, lines
 from .blobs import effect_mark
 from .codec import decode, encode
+from .plain import PlainSteps, read_plain_steps
 from .usage import NOTHING, Spent, usage_of
 
 EFFECTS_DIGEST_BYTES = 16
@@ -258,7 +259,16 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
     position = 0
     number = 0
     size = len(data)
+    plainly = not strict
     while position < size:
+        if plainly and history is not None and _is_between_steps(history):
+            plain = read_plain_steps(data, position, previous, len(history.steps) + 1)
+            plainly = plain is not None  # the damage is found line by line
+            if plain is not None and plain.steps:
+                _take_plain(history, plain)
+                previous, position = plain.digest, plain.position
+                number += 2 * len(plain.steps)
+                continue
         after = data.find(b"\n", position) + 1
         line = data[position:after] if after else data[position:]
         digest = chain.check(previous, line) if after else None
@@ -300,6 +310,22 @@ def _read(data: bytes, bundle: BundleHash, thread: ThreadId, *, strict: bool) ->
             offset=position, line=number + 1, reason=reason, tail=tail, sealed=digest is not None
         )
     return history
+
+
+def _is_between_steps(history: History) -> bool:
+    """Tell whether the next step is one of the thread's own, and none of its lines were read."""
+    return history.pending is None and len(history.steps) >= max(
+        history.handed_over, history.inherited
+    )
+
+
+def _take_plain(history: History, plain: PlainSteps) -> None:
+    """Take plain steps as `_take` would line by line."""
+    history.steps += plain.steps
+    history.effects.update(b"".join(plain.effects))
+    history.last_line = plain.steps[-1]
+    history.answer = None
+    history.waiting = history.unsettled = False
 
 
 def _begin(line: bytes, digest: bytes) -> History:

@@ -433,3 +433,25 @@ def test_the_journal_tells_which_parts_may_have_been_performed(name: str) -> Non
     pending = recover(build(Script.begun().intent(1)).data, BUNDLE, THREAD).pending
     assert pending is not None
     assert (pending.doubtful, pending.doubtful_parts) == (parts != frozenset(), parts)
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+def test_a_changed_line_among_plain_steps_is_found(number: int) -> None:
+    """A changed character of any line ends the history in front of it, for both readers alike."""
+    script = Script.begun()
+    for seq in range(1, 5):
+        script.done(seq)
+    sealed = [*script.sealed]
+    sealed[number - 1] = sealed[number - 1].replace(b"1", b"2", 1)
+    data = b"".join(sealed)
+    if number == 1:
+        with pytest.raises(DamagedError):
+            recover(data, BUNDLE, THREAD)
+        return
+    found, strict = (read(data, BUNDLE, THREAD) for read in (recover, recover_strictly))
+    assert found.damage == strict.damage and found.damage is not None
+    assert (found.damage.line, found.damage.tail) == (number, number == 9)
+    assert found.good_bytes == sum(map(len, sealed[: number - 1]))
+    assert (found.lines, found.digest) == (strict.lines, strict.digest)
+    assert found.steps == strict.steps == [*script.sealed[2 : number - 1 : 2]]
+    assert found.effects.digest() == strict.effects.digest()
