@@ -455,6 +455,22 @@ def test_past_threads_are_tests_of_their_flow(
     ]
 
 
+def test_a_thread_that_succeeds_now_is_no_regression(command: Command, flow: AddFlow) -> None:
+    """A failed thread that the current version ends with success is named, with exit 0."""
+    flow("sulk")
+    command("run", "sulk", "--prompt", "x")
+    flow("sulk", bundle_text("sulk").replace('"success": False', '"success": True'))
+    found = command("regress", "sulk")
+    assert (found.returncode, found.stdout.partition(";")[0]) == (
+        0,
+        "1 thread failed before, succeeds now",
+    )
+    assert "0 identical, 0 different, 1 failed before and succeed now" in found.stderr
+    document = json.loads(command("regress", "sulk", "--json").stdout)
+    [group] = document["groups"]
+    assert (document["succeedNow"], document["different"], group["succeedsNow"]) == (1, 0, True)
+
+
 def test_an_outcome_can_be_made_up_and_both_futures_be_seen(
     command: Command, flow: AddFlow, tmp_path: Path
 ) -> None:

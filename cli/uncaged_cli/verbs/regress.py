@@ -30,27 +30,36 @@ def command(*, flow: str, as_json: bool) -> int:
     """Replay every stored thread of FLOW with its current version, and print one line for each
     group of threads that ends alike.
 
-    Nothing is performed. The exit code is 3 if a thread differs. `thread pin` keeps a thread from
-    `prune`, as such a test. `verify FLOW --on VERSION` does it for another version, thread by
-    thread.
+    Nothing is performed. The exit code is 3 if a thread differs; one that failed and succeeds now
+    is a group of its own, and no difference. `thread pin` keeps a thread from `prune`, as such a
+    test. `verify FLOW --on VERSION` does it for another version, thread by thread.
     """
     from uncaged_engine.threads.replay_groups import group_checks
 
     engine = open_engine()
     bundle = engine.bundle(flow)
     groups = group_checks(engine.check(flow, bundle))
-    different = sum(len(one.checks) for one in groups if not one.newest.identical)
+    identical = sum(len(one.checks) for one in groups if one.newest.identical)
+    fixed = sum(len(one.checks) for one in groups if one.newest.succeeds_now)
     total = sum(len(one.checks) for one in groups)
+    different = total - identical - fixed
     if as_json:
         documents = [group_document(one) for one in groups]
         json_output.document(
-            {"flow": flow, "hash": bundle.hash, "different": different, "groups": documents}
+            {
+                "flow": flow,
+                "hash": bundle.hash,
+                "different": different,
+                "succeedNow": fixed,
+                "groups": documents,
+            }
         )
         return EXIT_DIFFERENT if different else 0
     for one in groups:
         result(*group_line(one))
     threads = f"{total} past thread{'' if total == 1 else 's'} of {flow} with {bundle.hash}"
-    note(f"{threads}: {total - different} identical, {different} different")
+    counts = f"{identical} identical, {different} different"
+    note(f"{threads}: {counts}{f', {fixed} failed before and succeed now' if fixed else ''}")
     return EXIT_DIFFERENT if different else 0
 
 
@@ -60,6 +69,7 @@ def group_document(group: ReplayGroup) -> dict[str, object]:
     return {
         "threadIds": [one.thread_id for one in group.checks],
         "identical": newest.identical,
+        "succeedsNow": newest.succeeds_now,
         "step": newest.step,
         "places": list(group.places),
         "recorded": newest.recorded,
@@ -74,6 +84,12 @@ def group_line(group: ReplayGroup) -> Iterator[Piece]:
     yield f"{count} thread{'' if count == 1 else 's'} "
     if newest.identical:
         yield Styled("identical", "green")
+        return
+    if newest.succeeds_now:
+        yield f"failed before, {'succeeds' if count == 1 else 'succeed'} "
+        yield Styled("now", "green")
+        yield "; newest "
+        yield Styled(newest.thread_id, "cyan")
         return
     yield Styled("different", "yellow")
     yield f" at step {newest.step}" if newest.step else ""

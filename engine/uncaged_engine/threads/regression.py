@@ -31,7 +31,8 @@ class ReplayCheck:
 
     identical: same effects, same end. step: the first that differs (0: none, or no single step).
     recorded, yielded: both sides of the difference. message: an explanation. results: the recorded
-    and the new one, of a thread that has the same steps and another result.
+    and the new one, of a thread that has the same steps and another result. succeeds_now: the
+    thread failed, and the version ends it with success.
     """
 
     thread_id: ThreadId
@@ -42,6 +43,7 @@ class ReplayCheck:
     yielded: str = ""
     message: str = ""
     results: tuple[object, object] | None = None
+    succeeds_now: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +184,7 @@ def _check_one(
             recorded=recorded,
             yielded=yielded,
             message=str(exc),
+            succeeds_now=_succeeds_now(history, exc.word, exc.body),
         )
     except ReplayError as exc:
         return ReplayCheck(thread_id=thread, steps=steps, identical=False, message=str(exc))
@@ -199,6 +202,7 @@ def _check_one(
         step=steps + 1 if problem else 0,
         message=problem or "",
         results=_results(history, now) if problem else None,
+        succeeds_now=problem is not None and _succeeds_now(history, now.word, now.body),
     )
 
 
@@ -208,3 +212,16 @@ def _results(history: History, now: BundleReply) -> tuple[object, object] | None
     if end is None or "result" not in end or now.word != "return":
         return None
     return end["result"], decode(now.body)
+
+
+def _succeeds_now(history: History, word: str, body: bytes) -> bool:
+    """Tell whether a thread failed and the version's reply ends it with success."""
+    end = history.end
+    if end is None or word != "return":
+        return False
+    failed = end["end"] == "failed" or _success_of(end.get("result")) is False
+    return failed and _success_of(decode(body)) is True
+
+
+def _success_of(result: object) -> object:
+    return result.get("success") if isinstance(result, dict) else None

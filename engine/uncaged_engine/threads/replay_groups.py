@@ -15,8 +15,9 @@ MAX_PLACES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayGroup:
-    """Replays that end alike, the newest thread first: identical, or with a difference at the same
-    step. places: dotted paths in the effect that differ; none if there is no other effect.
+    """Replays that end alike, the newest thread first: identical, with success where the thread
+    failed, or with a difference at the same step. places: dotted paths in the effect that differ;
+    none if there is no other effect.
     """
 
     checks: tuple[ReplayCheck, ...]
@@ -29,19 +30,31 @@ class ReplayGroup:
 
 
 def group_checks(checks: Sequence[ReplayCheck]) -> list[ReplayGroup]:
-    """Group replays: by the step and the places that differ, or else by the message. Those that
-    differ come first, the largest group at the top.
+    """Group replays: those that succeed now, the others by the step and the places that differ, or
+    else by the message. Those that differ come first, the largest group at the top, then those that
+    succeed now.
     """
-    groups: dict[tuple[bool, int, tuple[str, ...], str], list[ReplayCheck]] = {}
+    groups: dict[tuple[object, ...], list[ReplayCheck]] = {}
     for check in sorted(checks, key=lambda one: one.thread_id, reverse=True):
-        places = _places(check)
-        key = (check.identical, check.step, places, "" if places else check.message)
-        groups.setdefault(key, []).append(check)
+        groups.setdefault(_key(check), []).append(check)
     found = [
-        ReplayGroup(checks=tuple(members), places=places)
-        for (_, _, places, _), members in groups.items()
+        ReplayGroup(
+            checks=tuple(members),
+            places=() if members[0].succeeds_now else _places(members[0]),
+        )
+        for members in groups.values()
     ]
-    return sorted(found, key=lambda one: (one.newest.identical, -len(one.checks)))
+    return sorted(
+        found,
+        key=lambda one: (one.newest.identical, one.newest.succeeds_now, -len(one.checks)),
+    )
+
+
+def _key(check: ReplayCheck) -> tuple[object, ...]:
+    if check.identical or check.succeeds_now:
+        return (check.identical,)
+    places = _places(check)
+    return check.step, places, "" if places else check.message
 
 
 def _places(check: ReplayCheck) -> tuple[str, ...]:

@@ -63,6 +63,31 @@ def test_an_end_before_and_after_is_a_difference(store: Store) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("end", "succeeds"),
+    [
+        ({"error": {"kind": "bundle", "type": "ValueError", "message": "no"}}, True),
+        ({"result": {"success": False, "message": "no"}}, True),
+        ({"result": {"success": True, "message": "other"}}, False),
+    ],
+)
+def test_a_thread_that_failed_may_succeed_now(
+    store: Store, end: dict[str, object], succeeds: bool
+) -> None:
+    """A version that ends a failed thread with success, at the same step or earlier, differs for
+    the better; a failure instead does not.
+    """
+    bundle = granted(store, COUNT)
+    script = script_of(bundle, number=1, params={"n": 2}).done(1).done(2)
+    script.end("failed" if "error" in end else "completed", **end)
+    thread = place_script(store, bundle, script).thread
+    earlier = COUNT.replace(b"+ 1):", b"):")
+    found = [against(store, text)[thread] for text in (SAME, earlier)]
+    assert [(one.identical, one.succeeds_now) for one in found] == [(False, succeeds)] * 2
+    failing = COUNT.replace(b'"success": True', b'"success": False')
+    assert not against(store, failing)[thread].succeeds_now
+
+
 def test_what_cannot_be_a_past_is_left_out(store: Store) -> None:
     """Threads of other flows, running threads and unreadable journals are left out, and hide no
     other thread.

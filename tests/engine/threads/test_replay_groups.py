@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -59,6 +60,17 @@ def test_another_kind_of_effect_or_an_end_is_named(
 ) -> None:
     """It has no place in the recorded effect."""
     assert group_checks([differing(1, {"fs": {}}, yielded)])[0].places == places
+
+
+def test_threads_that_succeed_now_are_one_group_behind_those_that_differ() -> None:
+    """Whatever the version does otherwise in them."""
+    checks = [differing(1, {"fs": {}}, {"llm": {}}), differing(2, "", "")]
+    now = [dataclasses.replace(one, succeeds_now=True) for one in checks]
+    found = group_checks([*now, differing(3, {"fs": 1}, {"fs": 2})])
+    assert [(len(one.checks), one.newest.succeeds_now, one.places) for one in found] == [
+        (1, False, ("fs",)),
+        (2, True, ()),
+    ]
 
 
 def test_few_places_are_named() -> None:
