@@ -70,7 +70,14 @@ def installation() -> tuple[str, str]:
     one after a package was installed or removed.
     """
     directories = _module_path()
-    return _digest(directories), _digest([__version__, *map(_seen, directories)])
+    return _digest(directories), digest_of_state(directories)
+
+
+def digest_of_state(directories: Iterable[str]) -> str:
+    """Return a digest that is another one after a file of one of the directories was added,
+    replaced or removed.
+    """
+    return _digest([__version__, *map(_seen, directories)])
 
 
 def distribution_of(name: str, *, group: str) -> str:

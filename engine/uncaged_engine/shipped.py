@@ -1,14 +1,17 @@
 """Flows that come with a distribution, ours or another, found through its entry points and added to
-a store once.
+a store once. Ours are added again, without those that a person removed, when there are new ones.
 
 Every open compares the installed template packages with those that were added before. As long as no
-directory on the module path has changed, that is one small file; no package is imported unless it
-is new.
+directory on the module path and none of our templates has changed, that is one small file; no
+package is imported unless it may have new flows.
 """
 
 from __future__ import annotations
 
+# not hashlib: it loads OpenSSL, which costs every start two milliseconds
+from _blake2 import blake2b
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import UncagedError
@@ -21,7 +24,7 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_bundles.version import __version__
 
 from .effect_kinds import KNOWN
-from .plugins import installation, loaded
+from .plugins import digest_of_state, installation, loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
 TEMPLATES = "uncaged_workflow.templates"
 OURS = "uncaged-workflow"
 STAMPS = "templates-"
-"""Begins the name of a file in `run`: what the module path looked like, and the keys of the
-template packages on it.
+"""Begins the name of a file in `run`: what the module path and the directories of our templates
+looked like, these directories, and the keys of the template packages.
 """
 
 
@@ -43,19 +46,46 @@ class ShippedFlow:
     confirm: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stamp:
+    """What an open found: the states of the module path and of our templates' directories, and the
+    keys of the template packages.
+    """
+
+    path_state: str
+    templates_state: str
+    directories: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
 def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[str, ...]:
     """Add the flows of template packages that are new; return why the flows of some could not be
     had.
     """
-    module_path, stamp = installation()
+    module_path, path_state = installation()
     stamp_path = store.run / f"{STAMPS}{module_path}"
-    before = (read_if_there(stamp_path) or b"").decode("utf-8", "replace").splitlines()
-    if before[:1] == [stamp] and registry.seeded().issuperset(before[1:]):
+    stamp = _read_stamp(stamp_path)
+    has_same_templates = (
+        stamp is not None and digest_of_state(stamp.directories) == stamp.templates_state
+    )
+    known = registry.seeded()
+    if (
+        stamp is not None
+        and has_same_templates
+        and stamp.path_state == path_state
+        and known.issuperset(stamp.keys)
+    ):
         return ()
+    # a store without any stamp is new, or has been written by hand
+    may_lack_ours = not has_same_templates and any(store.run.glob(f"{STAMPS}*"))
     points = _points()
     problems = []
+    keys = []
     for key, found in points.items():
-        if key in registry.seeded():
+        is_ours = key == __version__
+        before = [one for one in known if one == key or (is_ours and one.startswith(f"{key} "))]
+        if before and not (is_ours and may_lack_ours):
+            keys += before
             continue
         try:
             shipped = [flow for point in found for flow in _flows_of(point)]
@@ -72,17 +102,54 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
                 f"the flows of {key} cannot be added: {exc}; update or uninstall that package"
             )
             continue
+        keys.append(f"{key} {_digest_of_names(shipped)}" if is_ours else key)
         registry.seed(
-            key,
+            keys[-1],
             _just([(flow.name, flow.bundle) for flow in shipped]),
             now_ms=now_ms,
             confirm={flow.name for flow in shipped if flow.confirm},
         )
-    known = registry.seeded()
+    directories = _template_directories(points.get(__version__, ()))
+    lines = [path_state, digest_of_state(directories), str(len(directories)), *directories, *keys]
     write_atomically(
-        stamp_path, "\n".join([stamp, *(key for key in points if key in known), ""]).encode()
+        stamp_path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
     )
     return tuple(problems)
+
+
+def _read_stamp(path: Path) -> _Stamp | None:
+    lines = (read_if_there(path) or b"").decode("utf-8", "surrogateescape").splitlines()
+    if len(lines) < 3 or not lines[2].isdecimal():  # written by a former version
+        return None
+    path_state, templates_state, count, *rest = lines
+    return _Stamp(
+        path_state=path_state,
+        templates_state=templates_state,
+        directories=tuple(rest[: int(count)]),
+        keys=tuple(rest[int(count) :]),
+    )
+
+
+def _template_directories(points: Iterable[EntryPoint]) -> list[str]:
+    """Return the directories of the packages that have these entry points, on which the names of
+    their flows depend.
+    """
+    from importlib.util import find_spec
+
+    found: set[Path] = set()
+    for package in {point.value.partition(".")[0].partition(":")[0] for point in points}:
+        spec = find_spec(package)
+        for root in (spec.submodule_search_locations or ()) if spec is not None else ():
+            found |= {Path(root), *(path for path in Path(root).rglob("*") if path.is_dir())}
+    return sorted(str(path) for path in found if path.name != "__pycache__")
+
+
+def _digest_of_names(flows: Iterable[ShippedFlow]) -> str:
+    """Return what tells one set of our flows from another; a flow that a store has is not replaced,
+    so its content does not count.
+    """
+    names = "\0".join(sorted(flow.name for flow in flows))
+    return blake2b(names.encode(), digest_size=8).hexdigest()
 
 
 def shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:

@@ -4,6 +4,8 @@ installed.
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,12 @@ import pytest
 from testbed.bundles import COUNT
 from uncaged_bundles.storage.store import HOME_VARIABLE
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_bundles.version import __version__
 from uncaged_cli import main
+from uncaged_engine import shipped
 from uncaged_engine.api import Engine
 from uncaged_engine.effect_kinds import KNOWN
-from uncaged_engine.shipped import shipped_flows
+from uncaged_engine.shipped import STAMPS, shipped_flows
 
 pytestmark = pytest.mark.slow
 
@@ -110,6 +114,29 @@ def test_a_broken_template_package_hinders_no_command(
     (packages / "later_broken.py").write_text(flows("late"))
     assert main.run(["list"]) == 0
     assert "late " in capsys.readouterr().out
+
+
+def test_a_new_flow_of_ours_reaches_a_store_of_the_same_version(
+    tmp_path: Path, shipped_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flow that our templates have got since the store was filled arrives once; one that a person
+    removed does not, and nothing is built while the templates are as they were.
+    """
+    root = tmp_path / "store"
+    shutil.copytree(shipped_files, root)
+    engine = Engine.open(root)
+    for name in ("fix-flow", "list-files"):
+        engine.registry.remove(name)
+    path = engine.store.registry_path
+    text = path.read_text().replace("- fix-flow\n", "")
+    path.write_text(re.sub(rf"- {re.escape(__version__)} .*", f"- {__version__}", text))
+    assert engine.registry.seeded() == {__version__}
+    [stamp] = engine.store.run.glob(f"{STAMPS}*")
+    stamp.write_text(stamp.read_text().replace("\n", "\n0", 1))  # as other templates would be
+    found = Engine.open(root).registry.read().flows
+    assert ("fix-flow" in found, "list-files" in found) == (True, False)
+    monkeypatch.setattr(shipped, "_points", None)
+    assert Engine.open(root).registry.read().flows == found
 
 
 def test_a_lost_registry_is_filled_again(tmp_path: Path) -> None:
