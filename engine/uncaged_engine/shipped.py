@@ -88,7 +88,7 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
             keys += before
             continue
         try:
-            shipped = [flow for point in found for flow in _flows_of(point)]
+            shipped = [flow for point in found for flow in _flows_of(point, is_ours=is_ours)]
         except (
             UncagedError,
             ImportError,
@@ -154,12 +154,13 @@ def _digest_of_names(flows: Iterable[ShippedFlow]) -> str:
 
 def shipped_flows() -> Iterable[tuple[FlowName, Bundle]]:
     """The flows of all template packages that are installed."""
-    for points in _points().values():
+    for key, points in _points().items():
         for point in points:
-            yield from ((flow.name, flow.bundle) for flow in _flows_of(point))
+            flows = _flows_of(point, is_ours=key == __version__)
+            yield from ((flow.name, flow.bundle) for flow in flows)
 
 
-def _flows_of(point: EntryPoint) -> Iterable[ShippedFlow]:
+def _flows_of(point: EntryPoint, *, is_ours: bool) -> Iterable[ShippedFlow]:
     from uncaged_bundles.builders.workflow import write_workflow
 
     found: Any = loaded(point)
@@ -169,7 +170,6 @@ def _flows_of(point: EntryPoint) -> Iterable[ShippedFlow]:
         is_built = isinstance(source, bytes)
         # schemas and code of ours are checked by the tests, and the code again when it is run: the
         # checks cost a first command 60 ms and 200 ms
-        is_ours = _is_ours(point)
         built = source if is_built else write_workflow(source)
         yield ShippedFlow(
             name=new_flow_name(name),
@@ -191,15 +191,13 @@ def _points() -> dict[str, list[EntryPoint]]:
 
     found: dict[str, list[EntryPoint]] = {}
     for point in sorted(entry_points(group=TEMPLATES), key=lambda one: one.name):
-        package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"
+        # reading the name parses the distribution's metadata
+        name = None if point.dist is None else point.dist.name
+        package = "unknown" if point.dist is None else f"{name} {point.dist.version}"
         found.setdefault(
-            __version__ if _is_ours(point) else f"{package}: {point.name} = {point.value}", []
+            __version__ if name == OURS else f"{package}: {point.name} = {point.value}", []
         ).append(point)
     return found
-
-
-def _is_ours(point: EntryPoint) -> bool:
-    return point.dist is not None and point.dist.name == OURS
 
 
 def _just(flows: list[tuple[FlowName, Bundle]]) -> Callable[[], Iterable[tuple[FlowName, Bundle]]]:

@@ -127,18 +127,27 @@ class RegistryDraft:
         """Set these fields of an entry."""
         self._change_entry(section, key, lambda document: document.put(section, key, fields))
 
-    def put_all(self, entries: Sequence[tuple[str, str, Mapping[str, object]]]) -> None:
-        """Set fields of several entries, given as (section, key, fields); a blank text is written
-        once.
+    def put_all(
+        self,
+        entries: Sequence[tuple[str, str, Mapping[str, object]]],
+        *,
+        top: Mapping[str, object],
+    ) -> None:
+        """Set fields of several entries, given as (section, key, fields), and top-level keys to
+        lists; a blank text is written once.
         """
         if self.text.strip():
             for entry in entries:
                 self.put(*entry)
+            for name, value in top.items():
+                self.put_top(name, value)
             return
 
         def change(document: Document) -> None:
             for entry in entries:
                 document.put(*entry)
+            for name, value in top.items():
+                document.put_top(name, value)
 
         self._change_whole(change)
 

@@ -304,8 +304,7 @@ class Registry:
                         (GRANTS, bundle.hash, _grant_of(bundle)),
                         (FLOWS, flow.name, replace(flow, confirm=name in confirm).fields()),
                     ]
-            draft.put_all(entries)
-            draft.put_top(SEEDED, sorted({*draft.seeded(), key}))
+            draft.put_all(entries, top={SEEDED: sorted({*draft.seeded(), key})})
 
     def _ask(self, question: Callable[[Index], T]) -> T:
         """Return the answer of an index that matches the text; it is rebuilt first if necessary."""

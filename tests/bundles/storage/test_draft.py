@@ -208,11 +208,14 @@ def test_adding_parses_a_few_lines(
 def test_entries_that_are_put_at_once_mean_the_same_as_single_ones(
     text: str, entries: list[tuple[str, str, Mapping[str, object]]]
 ) -> None:
-    """Entries that are put at once have the meaning, the order and the rows of single ones."""
+    """Entries that are put at once have the meaning, the order and the rows of single ones, and
+    lists follow them.
+    """
     single, whole = draft_of(text), draft_of(text)
     for entry in entries:
         single.put(*entry)
-    whole.put_all(entries)
+    single.put_top("seeded", ["two"])
+    whole.put_all(entries, top={"seeded": ["two"]})
     assert repr(load_yaml(whole.text, WHERE)) == repr(load_yaml(single.text, WHERE))
     assert whole.index((0, 0, 0, 0)) == draft_of(whole.text.decode()).index((0, 0, 0, 0))
 
