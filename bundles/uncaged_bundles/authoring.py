@@ -82,6 +82,7 @@ class Workflow:
     failures in a row) that selects the next role after a failed role step, or END. By default such
     a run ends without success and names the role and the reason.
     continues: whether a thread of another version may go on in this one.
+    on_failure: "fix": a failed thread that is followed is fixed, which ends in a proposal.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Workflow:
     result: Result | None = None
     recover: Recover | None = None
     continues: bool = True
+    on_failure: str = ""
 
     def __post_init__(self) -> None:
         names = [role.name for role in self.roles]

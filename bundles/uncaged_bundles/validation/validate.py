@@ -43,6 +43,11 @@ class Bundle:
     def trusted(self) -> bool:
         return self.descriptor.policy.trusted
 
+    @property
+    def drives_roles(self) -> bool:
+        """Whether it was built from the definition of a role workflow."""
+        return b"yield from drive_roles(" in self.source
+
 
 def read_bundle(
     source: bytes,

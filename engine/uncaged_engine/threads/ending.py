@@ -183,15 +183,16 @@ def ending_of(
 
 
 def is_fixable(view: ThreadView, store: Store) -> bool:
-    """Whether a thread failed, or lacks something, and its flow was built from a recipe or a
-    script.
+    """Whether a thread failed, or lacks something, and its flow was built from a recipe, a script
+    or a definition.
     """
     summary = view.summary
     failed = summary.status == "failed" or summary.success is False
     if summary.imported or not (failed or summary.status == "paused"):
         return False
     try:
-        return store.load_descriptor(summary.hash, KNOWN).kind != "workflow"
+        descriptor = store.load_descriptor(summary.hash, KNOWN)
+        return descriptor.kind != "workflow" or store.load_bundle(summary.hash, KNOWN).drives_roles
     except UncagedError:
         return False  # the bundle is gone or damaged
 
