@@ -19,7 +19,7 @@ from uncaged_engine.services.settings import Config
 from ..healing.drift import begin_comparison
 from ..healing.healed import HealedExpectation, Healing, outcome_of, with_healed
 from ..healing.recipes import values_in_target
-from ..healing.search import FIND_S, MISSING, HealingResult, Reading, begin_search
+from ..healing.search import FIND_S, MISSING, HealingResult, begin_search, run_search
 from ..healing.sought import HEALED
 from ..healing.versions import recipe_steps
 from ..operations import Operation, read_operation, write_operation
@@ -113,8 +113,8 @@ def _performed(
         if exc.kind not in MISSING:
             raise
         missing = exc
-    found: HealingResult = _searched(
-        begin_search(operation, flow.operations(), flow.values()), perform
+    found: HealingResult = run_search(
+        begin_search(operation, flow.operations(), flow.values()), _looking(perform)
     )
     if flow.is_recipe and found.healed and not _was_rejected(found.healed, flow.context):
         return perform(with_healed(operation, found.healed), timeout_s), found.healed
@@ -138,24 +138,12 @@ def _expectation(
     comparison = begin_comparison(
         operation, drift, flow.operation(1), flow.operations(), flow.values(1)
     )
-    found: HealedExpectation | None = _searched(comparison, perform)
+    found: HealedExpectation | None = run_search(comparison, _looking(perform))
     return () if found is None or _was_rejected((found,), flow.context) else (found,)
 
 
-def _searched(search: Reading, perform: Perform) -> Any:
-    """Return what a search returns, whose operations are performed."""
-    answer: object = None
-    problem: BrowserProblem | None = None
-    while True:
-        try:
-            wanted = search.send(answer) if problem is None else search.throw(problem)
-        except StopIteration as stop:
-            return stop.value
-        problem = None
-        try:
-            answer = perform(write_operation(wanted), wanted.timeout_s)
-        except BrowserProblem as exc:
-            answer, problem = None, exc
+def _looking(perform: Perform) -> Callable[[Operation], object]:
+    return lambda wanted: perform(write_operation(wanted), wanted.timeout_s)
 
 
 def _was_rejected(healed: Sequence[Healing], context: EffectContext) -> bool:

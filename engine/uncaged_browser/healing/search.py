@@ -4,7 +4,7 @@ their answers, so the same search serves effects and replays.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace as changed
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -20,7 +20,16 @@ from .healed import KEYS, Frames, HealedTarget
 from .scoring import Chosen, NotChosen, choose
 from .sought import SoughtElement, sought_of
 
-__all__ = ["FIND_S", "MISSING", "HealingResult", "Reading", "Search", "begin_search", "is_there"]
+__all__ = [
+    "FIND_S",
+    "MISSING",
+    "HealingResult",
+    "Reading",
+    "Search",
+    "begin_search",
+    "is_there",
+    "run_search",
+]
 
 FIND_S = 2.0
 """An element is looked for by its own names for so long before others are considered."""
@@ -58,6 +67,26 @@ class Listed:
 Reading = Generator[Operation, object, Any]
 """Yields an operation; is sent its answer, or a `BrowserProblem` is thrown in."""
 Search = Generator[Operation, object, HealingResult]
+
+
+def run_search(search: Reading, look: Callable[[Operation], object]) -> Any:
+    """Return what a search returns.
+
+    Args:
+        look: performs an operation that only reads, or raises a `BrowserProblem`.
+    """
+    answer: object = None
+    problem: BrowserProblem | None = None
+    while True:
+        try:
+            wanted = search.send(answer) if problem is None else search.throw(problem)
+        except StopIteration as stop:
+            return stop.value
+        problem = None
+        try:
+            answer = look(wanted)
+        except BrowserProblem as exc:
+            answer, problem = None, exc
 
 
 def begin_search(

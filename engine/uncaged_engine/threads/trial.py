@@ -105,7 +105,7 @@ class TrialResult:
 
 
 def known_of_none(effect: TrialEffect) -> Outcome | None:
-    """Return None: no effect has a recorded outcome."""
+    """Return None: no effect has an outcome that the caller knows."""
     del effect
     return None
 
@@ -119,10 +119,12 @@ def allow_none(effect: TrialEffect) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
     """The caller's word about effects. known: the recorded outcome of one. allow: whether one that
-    is not harmless is performed.
+    is not harmless is performed. instead: performs one in the caller's way; None if it is none of
+    those, a Void to hold it for the reason in its message.
     """
 
     known: Callable[[TrialEffect], Outcome | None] = known_of_none
+    instead: Callable[[TrialEffect], Outcome | None] = known_of_none
     allow: Callable[[TrialEffect], bool] = allow_none
 
 
@@ -351,6 +353,11 @@ class _TrialHandler(Handler):
             body=body,
             harmless=harmless,
         )
+        other = decisions.instead(effect)
+        if isinstance(other, Void):
+            return self._hold(effect, other.message)
+        if other is not None:
+            return self._note(effect, "performed", other)
         if harmless or not decisions.allow(effect):
             known = decisions.known(effect)
             if known is not None:

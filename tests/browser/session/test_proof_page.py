@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from uncaged_browser.operations import read_operation
-from uncaged_browser.session.proving import sending_name
+from uncaged_browser.session.proof_page import sending_name
 
 
 def pressed(name: str, role: str = "button") -> str:
