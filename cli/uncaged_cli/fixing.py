@@ -106,6 +106,9 @@ def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]
     show_evidence(report)
     result(f"proposal {version.proposal.id}, {version.proposal.state}")
     next_step(f"uncaged-workflow proposal accept {version.proposal.id}")
+    if again := started.failed.case.done_again:
+        listed = ", ".join(map(str, again))
+        note(f"the fork starts at a loaded page, and does again what acted on it: step {listed}")
     next_step(finishing_command(engine, started, report))
 
 
@@ -124,7 +127,7 @@ def finishing_command(engine: Engine, started: StartedFix, report: Mapping[str, 
     version = proposals.versions(proposals.find(str(report["proposalId"])))
     changed = changed_values(failed.case.params, version.before, version.after, Path.cwd())
     if not changed:
-        return f"uncaged-workflow fork {failed.id} --at {failed.case.keep} --on {failed.flow}"
+        return f"uncaged-workflow fork {failed.id} --at {failed.case.fork_at} --on {failed.flow}"
     words = [f"uncaged-workflow run {failed.flow}"]
     if failed.case.prompt:
         words.append(f"--prompt {shlex.quote(failed.case.prompt)}")

@@ -16,7 +16,7 @@ from uncaged_engine.services import agent_settings as check
 
 from .candidates import FoundFixes, find_candidates
 from .case import FixCase, read_case
-from .failed import DIRECTORY, ERROR_FILE, FLOW_FILE
+from .failed import DIRECTORY, ERROR_FILE, FLOW_FILE, PAGE_FILE
 from .machine import Machine
 from .scratch import read_file
 
@@ -72,11 +72,12 @@ def case_in(tree: Path) -> FixCase:
         recipe = load_json(read_file(tree / FLOW_FILE).encode())
         records = _records(tree / "journal.jsonl")
         before = _records(tree / "success.jsonl") if (tree / "success.jsonl").exists() else []
+        page = json.loads(read_file(tree / PAGE_FILE)) if (tree / PAGE_FILE).exists() else None
     except (OSError, ValueError, BundleError) as exc:
         raise AgentFailed(f"the files of the failed flow cannot be read: {exc}") from exc
     if not isinstance(recipe, Mapping):
         raise AgentFailed(f"{FLOW_FILE} is no recipe")
-    return read_case(recipe, records, before)
+    return read_case(recipe, records, before, page)
 
 
 def directory_in(tree: Path) -> Path:

@@ -15,6 +15,7 @@ __all__ = ["KINDS", "FixCandidate", "FoundFixes", "find_candidates"]
 KINDS = (
     "elsewhere",
     "refused_entry",
+    "moved_element",
     "renamed_field",
     "renamed_option",
     "missing_command",

@@ -4,12 +4,11 @@ from records alone, whether they come from the store or from the scratch reposit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uncaged_bundles.examples import Example
+from .errors import DRIFT, cause_of, problem_in, wrong_example
 
 __all__ = [
     "EXAMPLE",
@@ -19,7 +18,6 @@ __all__ = [
     "Recipe",
     "RecordedStep",
     "read_case",
-    "wrong_example",
 ]
 
 Recipe = Mapping[str, Any]
@@ -27,17 +25,18 @@ EXAMPLE = "example"
 """Kind of error of a thread with success whose result an example does not expect."""
 LACKING = "environment"
 """Kind of error of an effect for which the machine lacks something; its thread is paused."""
-RAISED = re.compile(r": (?P<type>[A-Za-z_]\w*): ")
-"""In the error of a task: the type of the exception that its script raised."""
-NEXT_STEP = re.compile(r"[;\n] ?\w+ it with 'uncaged-workflow edit")
-"""What a driver adds to the error of its flow."""
+MOVED = frozenset({"not-found", "ambiguous", DRIFT})
+"""Kinds of errors of a step whose element or page is another one."""
+ANSWER = ("role", "content", "meta", "by")
+"""Keys of a role's step that a replay of it has, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStep:
     """A finished step. kind, body: its effect; "" and None for what the bundle recorded itself.
 
-    outcome: None if it failed with *error*. parts: the effects inside a composite one, in order.
+    outcome: None if it failed with *error*. answer: of a role, the keys of its line. parts: the
+    effects inside a composite one, in order.
     """
 
     seq: int
@@ -45,7 +44,15 @@ class RecordedStep:
     body: Any
     outcome: Any = None
     error: Mapping[str, Any] | None = None
+    answer: Mapping[str, Any] | None = None
+    loaded: bool = False
+    acted: bool = False
     parts: tuple[RecordedStep, ...] = ()
+
+    @property
+    def healed(self) -> bool:
+        """Whether another element was used than the flow names."""
+        return isinstance(self.outcome, Mapping) and "healed" in self.outcome
 
     @property
     def problem(self) -> FailedStep | None:
@@ -58,7 +65,7 @@ class RecordedStep:
             return FailedStep(step=self, word=str(self.error.get("kind", "error")), message=message)
         if not isinstance(self.outcome, Mapping):
             return None
-        word, message = _problem_in(self.kind, self.outcome)
+        word, message = problem_in(self.kind, self.outcome)
         return FailedStep(step=self, word=word, message=message) if word else None
 
 
@@ -73,7 +80,8 @@ class FailedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixCase:
-    """before: the steps of the flow's last thread with success, if there is one.
+    """before: the steps of the flow's last thread with success, if there is one. page: what a web
+    flow's page is like by now, as `page_document` of a replay has it.
 
     failed: the last step that failed; None if the flow failed by itself after its last step.
     word: the kind of error. cause: the error in the flow's words. params: those of the run.
@@ -87,11 +95,39 @@ class FixCase:
     cause: str
     prompt: str
     params: Mapping[str, Any]
+    page: Mapping[str, Any] | None = None
 
     @property
     def keep(self) -> int:
-        """How many steps a fork keeps, so that what failed is done again."""
-        return self.failed.step.seq - 1 if self.failed is not None else len(self.steps)
+        """How many steps a changed flow repeats: those before the one that failed, or before the
+        first one that used another element than the flow names.
+        """
+        changed = [one.seq for one in self.steps if one.healed]
+        if self.failed is not None:
+            changed.append(self.failed.step.seq)
+        return min(changed) - 1 if changed else len(self.steps)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a step of a web flow found other things on its page than it names."""
+        failed = self.failed
+        return failed is not None and failed.step.kind == "browser" and failed.word in MOVED
+
+    @property
+    def fork_at(self) -> int:
+        """How many steps a fork keeps. One in a browser starts at a page that was loaded, so it
+        does the steps again that changed that page.
+        """
+        kept = self.steps[: self.keep]
+        if not any(one.kind == "browser" for one in kept):
+            return self.keep
+        at = max((one.seq for one in kept if one.loaded), default=0)
+        return at if any(one.acted for one in kept[at:]) or not at else self.keep
+
+    @property
+    def done_again(self) -> tuple[int, ...]:
+        """Steps on a page that a fork does a second time."""
+        return tuple(one.seq for one in self.steps[self.fork_at :] if one.acted)
 
     @property
     def place(self) -> str:
@@ -127,8 +163,11 @@ class FixCase:
 
     @property
     def parameters(self) -> tuple[Mapping[str, Any], ...]:
-        """The parameters of the recipe."""
+        """The parameters of the recipe; those of a definition are a JSON Schema."""
         listed = self.recipe.get("parameters", [])
+        if isinstance(listed, Mapping):
+            properties = listed.get("properties", {})
+            listed = [{"name": name, **one} for name, one in properties.items()]
         return tuple(one for one in listed if isinstance(one, Mapping))
 
     @property
@@ -147,6 +186,16 @@ class FixCase:
         policy = self.recipe.get("policy", {})
         return {**self.recipe, "policy": {**policy, kind: {**self.limits(kind), **more}}}
 
+    def with_parameter(self, changed: Mapping[str, Any]) -> Recipe:
+        """Return the recipe with another parameter in place of the one of this name."""
+        name, declared = changed["name"], self.recipe.get("parameters", [])
+        if isinstance(declared, Mapping):
+            schema = {key: one for key, one in changed.items() if key != "name"}
+            properties = {**declared["properties"], name: schema}
+            return {**self.recipe, "parameters": {**declared, "properties": properties}}
+        listed = [changed if one.get("name") == name else one for one in self.parameters]
+        return {**self.recipe, "parameters": listed}
+
     def with_text(self, text: str) -> Recipe:
         """Return the recipe with another script."""
         script = self.recipe["script"]
@@ -158,18 +207,19 @@ def read_case(
     recipe: Recipe,
     records: Sequence[Mapping[str, Any]],
     before: Sequence[Mapping[str, Any]] = (),
+    page: Mapping[str, Any] | None = None,
 ) -> FixCase:
     """Return the case of a journal's records, the start record first.
 
     Args:
-        before: the records of the last thread with success.
+        before: the records of the last thread with success. page: as `FixCase` has it.
     """
     start = records[0] if records else {}
     steps, end = tuple(_steps(records)), next((one for one in records if "end" in one), {})
     parameters = start.get("parameters", {})
     failed = next((one for step in reversed(steps) if (one := step.problem) is not None), None)
     wrong = wrong_example(recipe.get("examples", []), start, end)
-    word, cause = (EXAMPLE, wrong) if wrong is not None else _cause(end)
+    word, cause = (EXAMPLE, wrong) if wrong is not None else cause_of(end)
     if wrong is not None and steps and isinstance(recipe.get("script"), Mapping):
         failed = FailedStep(step=steps[-1], word=EXAMPLE, message=wrong)
     return FixCase(
@@ -181,29 +231,8 @@ def read_case(
         cause=cause or (failed.message if failed is not None else ""),
         prompt=str(parameters.get("prompt", "")),
         params=parameters.get("params", {}),
+        page=page,
     )
-
-
-def wrong_example(examples: object, start: Mapping[str, Any], end: Mapping[str, Any]) -> str | None:
-    """Return how the result of a thread with success differs from what the example with its
-    sentence and values expects; None if it does not.
-
-    Args:
-        start, end: records of the thread.
-    """
-    parameters, result = start.get("parameters", {}), end.get("result")
-    if not isinstance(examples, list) or not isinstance(result, Mapping):
-        return None
-    if result.get("success", True) is False:
-        return None
-    for index, raw in enumerate(examples):
-        example = Example.read(raw, ("examples", index))
-        params = parameters.get("params", {})
-        if example.sentence == parameters.get("prompt") and example.params is not None:
-            difference = example.difference({"message": "", **result, "success": True})
-            if {**params, **example.params} == params and difference is not None:
-                return f"the example {example.sentence!r} fails: {difference}"
-    return None
 
 
 def _steps(records: Sequence[Mapping[str, Any]]) -> Iterator[RecordedStep]:
@@ -237,39 +266,15 @@ def _step(seq: int, intent: Any, record: Mapping[str, Any]) -> RecordedStep:
             for effect, answer in zip(effects, outcome, strict=False)
             if isinstance(answer, Mapping)
         )
-    return RecordedStep(seq=seq, kind=kind, body=body, outcome=outcome, error=error, parts=parts)
-
-
-def _problem_in(kind: str, outcome: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the kind of error of an outcome, and its message; "" and "" for one that is none."""
-    match kind:
-        case "http":
-            status = outcome.get("status")
-            if isinstance(status, int) and status >= 400:
-                text = outcome.get("text") or outcome.get("json") or ""
-                return f"status {status}", f"HTTP {status}: {str(text)[:2000]}"
-        case "script" if outcome.get("success") is False:
-            refused = outcome.get("refused", [])
-            text = "\n".join([str(outcome.get("stderr", "")), *refused]).strip()
-            word = "timeout" if outcome.get("timedOut") else f"exit {outcome.get('exitCode')}"
-            return "refused" if refused else word, text
-        case "flow" if outcome.get("success") is False:
-            return "flow", str(outcome.get("message", ""))
-    return "", ""
-
-
-def _cause(end: Mapping[str, Any]) -> tuple[str, str]:
-    """Return kind and text of the error with which a thread ended."""
-    error = end.get("error")
-    if isinstance(error, Mapping):
-        return str(error.get("type") or error.get("kind", "error")), str(error.get("message", ""))
-    result = end.get("result")
-    if not isinstance(result, Mapping):
-        return "result", ""
-    stated = result.get("error")
-    text = stated if isinstance(stated, str) and stated else str(result.get("message", ""))
-    raised = RAISED.search(text)
-    return (
-        raised["type"] if raised is not None else "result",
-        NEXT_STEP.split(text)[0],
+    answer = {key: record[key] for key in ANSWER if key in record} if "role" in record else None
+    return RecordedStep(
+        seq=seq,
+        kind=kind,
+        body=body,
+        outcome=outcome,
+        error=error,
+        answer=answer,
+        loaded="checkpoint" in record,
+        acted="acted" in record,
+        parts=parts,
     )

@@ -21,7 +21,7 @@ from uncaged_engine.door.effects import EffectContext, Handler, Rule
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.services.proposals import Proposals
 
-from .failed import FLOW_FILE, FailedThread, failed_thread, files_of
+from .failed import FLOW_FILE, PAGE_FILE, FailedThread, failed_thread, files_of
 from .proof import changed_bundle, prove
 from .repeated import BY, repeated_failure
 from .scratch import changed_files, read_file
@@ -65,7 +65,7 @@ class ProveHandler(Handler):
                 ignored=[
                     one
                     for one in changed_files(_tree(context), files_of(failed, context.directory))
-                    if one != FLOW_FILE
+                    if one not in (FLOW_FILE, PAGE_FILE)
                 ],
                 directory=context.directory,
                 environment=context.environment,
@@ -115,7 +115,7 @@ def _document(failed: FailedThread, proposal: str, state: str) -> Mapping[str, o
         "flow": failed.flow,
         "state": state,
         "threadId": failed.id,
-        "keep": failed.case.keep,
+        "keep": failed.case.fork_at,
     }
 
 

@@ -1,5 +1,5 @@
-"""Failed threads of a store that can be fixed: those whose flow was built from a recipe or a
-script, and is the present version.
+"""Failed threads of a store that can be fixed: those whose flow was built from a recipe, a script
+or a definition, and is the present version.
 """
 
 from __future__ import annotations
@@ -10,30 +10,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.builders.recipes.recipe_flow import flow_of
-from uncaged_bundles.builders.recipes.recipe_text import recipe_source, write_recipe
-from uncaged_bundles.errors import BundleError, RefusedError
+from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.names import FlowName
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.services.registry import KNOWN
 
-from .case import LACKING, FixCase, Recipe, read_case, wrong_example
+from .case import LACKING, FixCase, read_case
+from .errors import wrong_example
+from .source import source_of
 
 __all__ = [
     "DIRECTORY",
     "ERROR_FILE",
     "FIX_FLOW",
     "FLOW_FILE",
+    "PAGE_FILE",
     "FailedThread",
     "failed_thread",
     "files_of",
-    "recipe_of",
 ]
 
 FLOW_FILE = "flow.json"
 ERROR_FILE = "error.txt"
+PAGE_FILE = "page.json"
 DIRECTORY = "directory: "
 """Begin of the line of the error file that names the caller's directory."""
 FIX_FLOW = "fix-flow"
@@ -91,42 +92,20 @@ def failed_thread(engine: Engine, text: str) -> FailedThread:
         id=summary.thread_id,
         flow=named.name,
         bundle=bundle,
-        case=read_case(recipe_of(bundle), records, before),
+        case=read_case(source_of(bundle), records, before),
         records=records,
         before=before,
     )
 
 
-def recipe_of(bundle: Bundle) -> Recipe:
-    """Return the recipe from which a bundle is built again.
-
-    Raises:
-        RefusedError: there is none.
-    """
-    name = bundle.descriptor.name
-    flow = flow_of(bundle)
-    if flow is None:
-        raise RefusedError(
-            f"{name!r} was not built from a recipe or a script, so its source is not in the store;"
-            f" change its source file and add that again"
-        )
-    try:
-        recipe = write_recipe(flow)
-        built = recipe_source(recipe, name, KNOWN)
-    except BundleError as exc:
-        raise RefusedError(f"{name!r} cannot be written as a recipe: {exc}") from exc
-    if built != bundle.source:
-        raise RefusedError(
-            f"{name!r} was built by another version of the builder; edit it first: uncaged-workflow edit {name}"
-        )
-    return recipe
-
-
-def files_of(failed: FailedThread, directory: Path) -> dict[str, str]:
+def files_of(
+    failed: FailedThread, directory: Path, page: Mapping[str, Any] | None = None
+) -> dict[str, str]:
     """Return the files of the scratch repository, by name.
 
     Args:
-        directory: that of the caller, to which relative paths belong.
+        directory: that of the caller, to which relative paths belong. page: what a web flow finds
+            on its page by now, None if it was not looked at.
     """
     case = failed.case
     lines = [
@@ -142,6 +121,8 @@ def files_of(failed: FailedThread, directory: Path) -> dict[str, str]:
         "journal.jsonl": _journal(failed.records),
         ERROR_FILE: "\n".join(lines) + "\n",
     }
+    if page is not None:
+        files[PAGE_FILE] = json.dumps(page, indent=2, ensure_ascii=False) + "\n"
     return {**files, "success.jsonl": _journal(failed.before)} if failed.before else files
 
 

@@ -15,6 +15,7 @@ from uncaged_engine.services.proposals import Proposals
 
 from .agent import KIND
 from .failed import FIX_FLOW, FailedThread, failed_thread, files_of
+from .pages import look_at_page
 from .repeated import repeated_failure
 from .scratch import make_repository
 
@@ -59,9 +60,10 @@ def start_fix(
     failed = failed_thread(engine, text)
     if (reason := repeated_failure(Proposals(engine.store), failed, now_ms)) is not None:
         raise RefusedError(reason)
+    page = look_at_page(engine, failed.bundle, failed.case, environment)
     _sweep(engine.store.root / PLACE, now_ms)
     repository = engine.store.root / PLACE / f"{failed.id}-{now_ms}"
-    make_repository(repository, files_of(failed, directory), environment)
+    make_repository(repository, files_of(failed, directory, page), environment)
     # crash here: a repository that no thread works in; a later fix sweeps it
     thread = engine.run(
         FIX_FLOW,

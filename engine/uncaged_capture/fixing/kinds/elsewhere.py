@@ -18,8 +18,6 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     """Yield sentences alone."""
     del machine
     failed = case.failed
-    if case.recipe.get("kind") == "web":
-        yield "a web flow finds moved elements while it runs (run --heal); this failure is another one"
     if failed is None:
         return
     step, outcome = failed.step, failed.step.outcome

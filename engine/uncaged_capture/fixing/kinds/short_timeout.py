@@ -27,6 +27,8 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     step = case.failed.step
     if step.kind == "script":
         yield from _of_script(case)
+    elif step.kind == "role":
+        yield from _of_role(case)
     else:
         yield from _of_request(case, step)
 
@@ -49,6 +51,17 @@ def _of_script(case: FixCase) -> Iterator[FixCandidate | str]:
     yield FixCandidate(
         kind="short-timeout", recipe=case.with_limits("script", timeout_s=longer), why=why
     )
+
+
+def _of_role(case: FixCase) -> Iterator[FixCandidate | str]:
+    limit = case.limits("role").get("timeout_s")
+    if not isinstance(limit, int | float):
+        yield "the role's agent did not answer in time, and the flow states no limit for it"
+        return
+    longer = float(min(MOST_S, max(LEAST_S, ceil(MARGIN * limit))))
+    why = f"the role's agent did not answer in {limit:g} s; it gets {longer:g} s"
+    recipe = case.with_limits("role", timeout_s=longer)
+    yield FixCandidate(kind="short-timeout", recipe=recipe, why=why)
 
 
 def _of_request(case: FixCase, step: RecordedStep) -> Iterator[FixCandidate | str]:

@@ -48,7 +48,7 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     elif (listed := ONE_OF.search(text)) is not None:
         values = re.findall(r"[\w.-]+", re.sub(r"\bor\b", " ", listed["values"]))
         yield from _other_default(case, listed["name"], values)
-    elif MIXED_TYPES.search(text) is not None and case.failed is None:
+    elif MIXED_TYPES.search(f"{case.word}: {text}") is not None and case.failed is None:
         named = [
             str(one["name"])
             for one in case.parameters
@@ -74,7 +74,7 @@ def _other_type(case: FixCase, name: str, kind: str) -> Iterator[FixCandidate | 
     if "default" in found:
         changed["default"] = convert(found["default"], kind)
     why = f"the parameter {found['name']!r} is a {found.get('type', 'string')}, and a {kind} is needed"
-    yield FixCandidate(kind="wrong-type", recipe=_with_parameter(case, changed), why=why)
+    yield FixCandidate(kind="wrong-type", recipe=case.with_parameter(changed), why=why)
 
 
 def _other_default(case: FixCase, name: str, values: list[str]) -> Iterator[FixCandidate | str]:
@@ -90,7 +90,7 @@ def _other_default(case: FixCase, name: str, values: list[str]) -> Iterator[FixC
         yield f"{name!r} must be one of {', '.join(values)}, and none is like the default {default!r}"
     for other in others:
         why = f"the default {default!r} of {found['name']!r} is not allowed any more; {other!r} is, and is like it"
-        changed = _with_parameter(case, {**found, "default": other})
+        changed = case.with_parameter({**found, "default": other})
         yield FixCandidate(kind="wrong-default", recipe=changed, why=why)
 
 
@@ -99,11 +99,6 @@ def _parameter(case: FixCase, name: str) -> Mapping[str, Any] | None:
     return next(
         (one for one in case.parameters if likeness(name, str(one.get("name"))) >= 1.0), None
     )
-
-
-def _with_parameter(case: FixCase, changed: Mapping[str, Any]) -> dict[str, Any]:
-    listed = [changed if one.get("name") == changed["name"] else one for one in case.parameters]
-    return {**case.recipe, "parameters": listed}
 
 
 def _is_number(value: object) -> bool:
