@@ -123,9 +123,9 @@ class ProofPage:
         return self._redacted(answer)
 
     def look(self, operation: Operation) -> Any:
-        """Perform an operation that only reads; return its answer."""
+        """Perform an operation that only reads; return its answer without secrets."""
         body = write_operation(operation)
-        return self._client.perform(self._name, body, operation.timeout_s)
+        return self._redacted(self._client.perform(self._name, body, operation.timeout_s))
 
     def _find(self, operation: Operation) -> None:
         body = write_operation(operation)
