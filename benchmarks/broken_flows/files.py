@@ -32,7 +32,7 @@ MOVES: Sequence[tuple[str, tuple[str, ...], Fix]] = (
     ("tables/rates.txt", ("tables/rates.tsv",), "one"),
     ("shop/articles.txt", ("store/articles.txt",), "one"),
     ("data/items.txt", ("data/items-old.txt", "data/items-new.txt"), "two"),
-    ("data/counts.txt", (), "none"),
+    ("data/counts.txt", ("archive/totals.txt",), "one"),
 )
 FIND_ROW = 'awk -v name="$PARAM_NAME" \'$1 == name {{ print $2 }}\' "{path}"\n'
 FIND_IN_FILE = 'awk -v name="$PARAM_NAME" \'$1 == name { print $2 }\' "$PARAM_FILE"\n'
@@ -41,8 +41,13 @@ DEFAULTS: Sequence[tuple[str, tuple[str, ...], Fix]] = (
     ("conf/sizes.txt", ("config/sizes.txt",), "one"),
     ("table.txt", ("tables.txt",), "one"),
     ("lists/all.txt", ("lists/all-1.txt", "lists/all-2.txt"), "two"),
-    ("lists/base.txt", (), "none"),
+    ("lists/base.txt", ("lists/catalogue.txt",), "one"),
 )
+NOTES: Mapping[str, Mapping[str, str]] = {
+    "data/counts.txt": {"data/README.md": "The counts are in archive/totals.txt since May.\n"},
+    "lists/base.txt": {"lists/README.md": "catalogue.txt has what base.txt had.\n"},
+}
+"""Files that say where another one is whose new name is unlike the old one."""
 
 
 def cases(seed: int) -> Iterator[BrokenFlow]:
@@ -107,7 +112,7 @@ def moved_path(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) -> 
     random = drawn(seed, name)
     names = random.sample(NAMES, 6)
     values, text = rows(random, names)
-    true = random.choice(list(new)) if new else ""
+    true = random.choice(list(new))
     wrong = text_of({one: value + 3 for one, value in values.items()})
     recipe = script(
         f"look-{name}",
@@ -119,6 +124,7 @@ def moved_path(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) -> 
     )
     sets: list[Parameters] = [{"name": one} for one in names]
     others = {"README.md": "Files.\n", "other/notes.md": "Notes.\n"}
+    files = {one: text if one == true else wrong for one in new}
     return BrokenFlow(
         name=f"file-{name}",
         family="path moved",
@@ -128,9 +134,9 @@ def moved_path(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) -> 
         failing=sets[3],
         others=sets[4:6],
         before=World(files={**others, old: text}),
-        after=World(files={**others, **{one: text if one == true else wrong for one in new}}),
+        after=World(files={**others, **files, **NOTES.get(old, {})}),
         truth=lambda one: str(values[one["name"]]),
-        right=replaced(recipe, old, true) if true else None,
+        right=replaced(recipe, old, true),
         mistaken=replaced(recipe, old, "README.md"),
     )
 
@@ -140,7 +146,7 @@ def wrong_default(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) 
     random = drawn(seed, name)
     names = random.sample(NAMES, 6)
     values, text = rows(random, names)
-    true = random.choice(list(new)) if new else ""
+    true = random.choice(list(new))
     wrong = text_of({one: value + 3 for one, value in values.items()})
     recipe = script(
         f"default-{name}",
@@ -151,6 +157,7 @@ def wrong_default(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) 
         paths=["param:file"],
     )
     before = {"mine/other.txt": text}
+    files = {one: text if one == true else wrong for one in new}
     past: list[Parameters] = [{"name": one, "file": "mine/other.txt"} for one in names[:3]]
     sets: list[Parameters] = [{"name": one} for one in names[3:]]
     place = ("parameters", 1, "default")
@@ -163,12 +170,8 @@ def wrong_default(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) 
         failing=sets[0],
         others=sets[1:],
         before=World(files=before),
-        after=World(
-            files={**before, **{one: text if one == true else wrong for one in new}}
-            if new
-            else {"README.md": "Files.\n"}
-        ),
+        after=World(files={**before, **files, **NOTES.get(old, {})}),
         truth=lambda one: str(values[one["name"]]),
-        right=changed(recipe, place, true) if true else None,
+        right=changed(recipe, place, true),
         mistaken=changed(recipe, place, "README.md"),
     )

@@ -21,10 +21,14 @@ MISSING: Sequence[tuple[str, str, str, Fix]] = (
         "printf '%s' \"$PARAM_NAME\" | gawk '{{ print length($0) }}'\n",
         "one",
     ),
-    ("shelfmark", "", 'shelfmark "$PARAM_NAME"\n', "none"),
+    ("shelfmark", "", 'shelfmark "$PARAM_NAME"\n', "one"),
     ("stamp-code", "", 'stamp-code "$PARAM_NAME"\n', "none"),
 )
-"""Command that is gone, the program behind it, the script, whether another one does the same."""
+"""Command that is gone, the program behind it ("" for OWN), the script, whether another one does
+the same.
+"""
+NEWS = {"shelfmark": "callmark"}
+"""New names of programs, which a file says."""
 OWN = '#!/bin/sh\nprintf \'%s-%s\\n\' "$1" "$(printf \'%s\' "$1" | wc -c)"\n'
 OPTIONS: Sequence[tuple[str, tuple[str, ...], Fix]] = (
     ("--colour", ("--color",), "one"),
@@ -32,8 +36,10 @@ OPTIONS: Sequence[tuple[str, tuple[str, ...], Fix]] = (
     ("--seperator", ("--separator",), "one"),
     ("--col", ("--column",), "one"),
     ("--size", ("--size-net", "--size-gross"), "two"),
-    ("--label", (), "none"),
+    ("--label", ("--tag",), "one"),
 )
+RENAMED = '  {old}) echo "tally: unknown option {old}; it is called {new} now" >&2; exit 2 ;;\n'
+"""Case of an option of which the program says what it is called."""
 TOOL = """\
 #!/bin/sh
 if [ "$1" = "--help" ]; then
@@ -76,7 +82,11 @@ def missing_command(
     body = body.replace("{{", "{").replace("}}", "}")
     commands = [command, *([] if program else ["wc"])]
     recipe = script(f"use-{name}", "bash", body, [parameter("name")], commands=commands)
-    successor = program.rpartition("/")[2]
+    successor = NEWS.get(command, program.rpartition("/")[2])
+    after = World(
+        files={"NEWS.md": f"The program {command} is called {successor} now.\n"},
+        programs={successor: OWN},
+    )
 
     def truth(one: Parameters) -> str:
         word = one["name"]
@@ -99,24 +109,28 @@ def missing_command(
         failing=failing,
         others=others,
         before=World(programs={command: program or OWN}),
-        after=World(),
+        after=after if command in NEWS else World(),
         truth=truth,
         right=replaced(recipe, command, successor) if successor else None,
         mistaken=changed(recipe, ("script", "body"), 'printf %s "$PARAM_NAME"\n'),
     )
 
 
-def tool(options: Sequence[tuple[str, str]]) -> str:
-    """Return a program. options: name, and what it prints after the name of the article."""
+def tool(options: Sequence[tuple[str, str]], refusal: str = "") -> str:
+    """Return a program. options: name, and what it prints after the name of the article. refusal: a
+    case that refuses an option.
+    """
     lines = "".join(f'  echo "  {option}  print name and value"\n' for option, _ in options)
     found = "".join(f'  {option}) echo "$3:$2{text}" ;;\n' for option, text in options)
-    return TOOL.format(help=lines, cases=found)
+    return TOOL.format(help=lines, cases=found + refusal)
 
 
 def renamed_option(seed: int, name: str, old: str, new: Sequence[str], fix: Fix) -> BrokenFlow:
     random = drawn(seed, name)
     past, failing, others = named(random.sample(NAMES, 6))
-    value, true = random.choice(NAMES), random.choice(list(new)) if new else ""
+    value, true = random.choice(NAMES), random.choice(list(new))
+    refusal = RENAMED.format(old=old, new=true) if old == "--label" else ""
+    options = [(one, "" if one == true else "?") for one in new]
     body = f'tally {old} {value} "$PARAM_NAME"\n'
     recipe = script(f"tally-{name}", "bash", body, [parameter("name")], commands=["tally"])
     return BrokenFlow(
@@ -128,9 +142,9 @@ def renamed_option(seed: int, name: str, old: str, new: Sequence[str], fix: Fix)
         failing=failing,
         others=others,
         before=World(programs={"tally": tool([(old, "")])}),
-        after=World(programs={"tally": tool([(one, "" if one == true else "?") for one in new])}),
+        after=World(programs={"tally": tool(options, refusal)}),
         truth=lambda one: f"{one['name']}:{value}",
-        right=replaced(recipe, f"tally {old}", f"tally {true}") if true else None,
+        right=replaced(recipe, f"tally {old}", f"tally {true}"),
         mistaken=replaced(recipe, f"tally {old}", "tally --version"),
     )
 

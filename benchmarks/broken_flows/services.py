@@ -5,7 +5,7 @@ hosts that move or go, answers that take longer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, assert_never
 
 from ..outside.service import NOT_FOUND, Answer, Request, answer
 from .case import BrokenFlow, Fix, Parameters, Recipe, World, replaced
@@ -20,23 +20,27 @@ RENAMES: Sequence[tuple[str, tuple[str, ...], Fix]] = (
     ("weight", ("weight_grams",), "one"),
     ("deliveryDays", ("delivery_days",), "one"),
     ("price", ("price_net", "price_gross"), "two"),
-    ("rating", (), "none"),
+    ("rating", ("score",), "one"),
 )
 """Field of the answer, its successors, and whether one of them is the right one."""
+ANNOUNCED = {"rating": "since version 2 the field rating is called score"}
+"""What the new answers say themselves of a field."""
 READ_FIELD = """\
 found = await api.http("GET", "{url}/articles", query={{"name": params.name}})
 if found.error:
     return {{"success": False, "error": found.error}}
 return f"{{params.name}}: {{found.data.json['{field}']}}"
 """
-REQUIRED: Sequence[tuple[str, str, bool]] = (
-    ("region", "GET", True),
-    ("currency", "GET", True),
-    ("warehouse", "POST", True),
-    ("contract", "GET", False),
-    ("signature", "POST", False),
+REQUIRED: Sequence[tuple[str, str, str]] = (
+    ("region", "GET", ""),
+    ("currency", "GET", ""),
+    ("warehouse", "POST", ""),
+    ("contract", "GET", "standard"),
+    ("channel", "POST", "web"),
 )
-"""Field that becomes required, method of the request, and whether a parameter has its value."""
+"""Field that becomes required, method of the request, and the value that the service's error names
+for it; "" if the flow has a parameter for it.
+"""
 SEND_FIELDS = {
     "GET": """\
 found = await api.http("GET", "{url}/offers", query={{"name": params.name}})
@@ -57,11 +61,11 @@ def cases(seed: int, url: str, other: str) -> Iterator[BrokenFlow]:
     """Yield the cases. url: of the service. other: of one that the flow does not know before."""
     for number, (old, new, fix) in enumerate(RENAMES, 1):
         yield renamed_field(seed, url, f"field-{number}", old, new=new, fix=fix)
-    for number, (name, method, known) in enumerate(REQUIRED, 1):
-        yield required_field(seed, url, f"required-{number}", name, method, known=known)
-    yield moved_host(seed, url, other, "host-1", fix="one")
-    yield moved_host(seed, url, other, "host-2", fix="none")
-    yield moved_host(seed, url, other, "host-3", fix="none")
+    for number, (name, method, stated) in enumerate(REQUIRED, 1):
+        yield required_field(seed, url, f"required-{number}", name, method, stated=stated)
+    yield moved_host(seed, url, other, "host-1", named="answer")
+    yield moved_host(seed, url, other, "host-2", named="page")
+    yield moved_host(seed, url, other, "host-3", named="nowhere")
 
 
 def sets_of(names: Sequence[str], key: str = "name") -> tuple[list[Parameters], ...]:
@@ -87,6 +91,8 @@ def renamed_field(
             fields = {"id": len(article), "name": article, "colour": "green", "open": True}
             for key in keys:
                 fields[key] = values[article] + (0 if key in (old, true) else 7)
+            if old not in keys and old in ANNOUNCED:
+                fields["changes"] = ANNOUNCED[old]
             return answer(fields)
 
         return reply
@@ -111,12 +117,13 @@ def renamed_field(
 
 
 def required_field(
-    seed: int, url: str, name: str, key: str, method: str, *, known: bool
+    seed: int, url: str, name: str, key: str, method: str, *, stated: str
 ) -> BrokenFlow:
-    """A request needs a field that it did not need; known: the flow has a parameter of that name,
-    which it used in its result alone.
+    """A request needs a field that it did not need. The error states the value of programs, or the
+    flow has a parameter of that name, which it used in its result alone.
     """
     random = drawn(seed, name)
+    known = not stated
     names = random.sample(NAMES, 12)
     places = dict(zip(names[:6], names[6:], strict=True))
 
@@ -129,7 +136,8 @@ def required_field(
             if request.path != "/offers" or request.method != method:
                 return NOT_FOUND
             if required and not fields.get(key):
-                return answer({"error": f"missing required field '{key}'"}, 422)
+                hint = f"; programs send '{stated}'" if stated else ""
+                return answer({"error": f"missing required field '{key}'{hint}"}, 422)
             return answer({"offer": offer(fields)})
 
         return reply
@@ -147,15 +155,15 @@ def required_field(
         return f"{one['name']}{shown}: {offer(needed(one))}"
 
     def needed(one: Parameters) -> Mapping[str, str]:
-        return {"name": one["name"], key: one.get(key, "unknown to the flow")}
+        return {"name": one["name"], key: stated or one[key]}
 
     sets = [values_of(one) for one in names[:6]]
     fields = '{"name": params.name'
-    right = replaced(recipe, fields, f'{fields}, "{key}": params.{key}') if known else None
+    value = f'"{stated}"' if stated else f"params.{key}"
     return BrokenFlow(
         name=f"api-{name}",
         family="new required field",
-        fix="one" if known else "none",
+        fix="one",
         recipe=recipe,
         past=sets[:3],
         failing=sets[3],
@@ -163,14 +171,18 @@ def required_field(
         before=World(answer=answers(required=False)),
         after=World(answer=answers(required=True)),
         truth=truth,
-        right=right,
+        right=replaced(recipe, fields, f'{fields}, "{key}": {value}'),
         mistaken=replaced(recipe, fields, f'{fields}, "{key}": params.name'),
         sends=(lambda one: [needed(one)]) if method == "POST" else None,
     )
 
 
-def moved_host(seed: int, url: str, other: str, name: str, *, fix: Fix) -> BrokenFlow:
-    """A host is gone; if one fix is right, its last answer names the new one."""
+def moved_host(
+    seed: int, url: str, other: str, name: str, *, named: Literal["answer", "page", "nowhere"]
+) -> BrokenFlow:
+    """A host is gone. Its last answers name the new one, or a page of it that does; or it is only
+    out of order, and no change of the flow helps.
+    """
     random = drawn(seed, name)
     names = random.sample(NAMES, 6)
     values = {one: random.randint(100, 999) for one in names}
@@ -180,16 +192,25 @@ def moved_host(seed: int, url: str, other: str, name: str, *, fix: Fix) -> Broke
         return answer({"value": values[article]}) if article in values else NOT_FOUND
 
     def gone(request: Request) -> Answer:
-        del request  # whatever is asked
-        text = f"this service moved to {other}; this host is switched off"
-        status = 410 if name != "host-3" else 503
-        return answer({"error": text if fix == "one" else "switched off"}, status)
+        match named:
+            case "answer":
+                text = f"this service moved to {other}; this host is switched off"
+                return answer({"error": text}, 410)
+            case "page" if request.path == "/moved":
+                return answer({"successor": other, "since": "2026-05-01"})
+            case "page":
+                return answer({"error": f"switched off; its successor: {url}/moved"}, 410)
+            case "nowhere":
+                return answer({"error": "out of order"}, 503)
+            case _:
+                assert_never(named)
 
     body = READ_FIELD.format(url=url, field="value").replace(
         "found.error}", 'found.error + " " + str(found.text)}'
     )
     recipe: Recipe = task(f"value-{name}", body, [parameter("name")], [url.removeprefix("http://")])
     past, failing, others = sets_of(names)
+    fix: Fix = "none" if named == "nowhere" else "one"
     return BrokenFlow(
         name=f"api-{name}",
         family="expired host",
