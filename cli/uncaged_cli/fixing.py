@@ -91,9 +91,11 @@ def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]
     from uncaged_engine.services.flows import compare
 
     from .display.changes import coloured
+    from .verbs.proposal import show_contradictions
 
     proposals = Proposals(engine.store)
     version = proposals.versions(proposals.find(str(report["proposalId"])))
+    show_contradictions(version)
     if version.widened:
         result(Styled("It asks to be allowed more:", "yellow"))
         for sentence in version.widened:
@@ -105,7 +107,8 @@ def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]
             result("  ", coloured(line))
     show_evidence(report)
     result(f"proposal {version.proposal.id}, {version.proposal.state}")
-    next_step(f"uncaged-workflow proposal accept {version.proposal.id}")
+    more = " --contradicted" if version.contradictions else ""
+    next_step(f"uncaged-workflow proposal accept {version.proposal.id}{more}")
     if again := started.failed.case.done_again:
         listed = ", ".join(map(str, again))
         note(f"the fork starts at a loaded page, and does again what acted on it: step {listed}")
@@ -119,7 +122,7 @@ def finishing_command(engine: Engine, started: StartedFix, report: Mapping[str, 
     import json
     import shlex
 
-    from uncaged_capture.fixing.values import changed_values
+    from uncaged_capture.fixing.values import changed_values, lost_values
     from uncaged_engine.proposals import Proposals
 
     failed = started.failed
@@ -131,7 +134,9 @@ def finishing_command(engine: Engine, started: StartedFix, report: Mapping[str, 
     words = [f"uncaged-workflow run {failed.flow}"]
     if failed.case.prompt:
         words.append(f"--prompt {shlex.quote(failed.case.prompt)}")
-    for name, value in {**failed.case.params, **changed}.items():
+    lost = lost_values(failed.case.params, version.before, version.after)
+    written = dict.fromkeys(lost, "VALUE")  # as the caller wrote it, which is not recorded
+    for name, value in {**failed.case.params, **changed, **written}.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         words.append(f"--param {shlex.quote(f'{name}={text}')}")
     return " ".join(words)

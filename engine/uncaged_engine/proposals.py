@@ -25,7 +25,12 @@ from uncaged_bundles.validation.validate import Bundle
 
 from .effect_kinds import KNOWN
 
-__all__ = ["Proposals", "ProposedVersion"]
+__all__ = ["CONTRADICTIONS", "Proposals", "ProposedVersion"]
+
+CONTRADICTIONS = "contradictions"
+"""Key of evidence: sentences on past threads that speak against the version, which is not proved
+then.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,12 @@ class ProposedVersion:
     before: Bundle
     after: Bundle
     widened: tuple[str, ...]
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """What speaks against the version by its own evidence."""
+        listed = self.proposal.evidence.get(CONTRADICTIONS, [])
+        return tuple(map(str, listed)) if isinstance(listed, list) else (str(listed),)
 
 
 class Proposals:
@@ -122,20 +133,31 @@ class Proposals:
             return proposal
 
     def accept(
-        self, text: str, *, accept: Callable[[tuple[str, ...]], bool], now_ms: int
+        self,
+        text: str,
+        *,
+        accept: Callable[[tuple[str, ...]], bool],
+        now_ms: int,
+        contradicted: bool = False,
     ) -> ProposedVersion:
         """Make the proposed version the head of its flow, granted; the former head is in its
         history.
 
         Args:
-            accept: as that of `Engine.add`: called if the policy is wider.
+            accept: as that of `Engine.add`: called if the policy is wider. contradicted: also a
+                version that its evidence contradicts.
         Raises:
-            RefusedError: not accepted, or the proposal is not open; it is stale if the flow has
-                moved.
+            RefusedError: not accepted, or contradicted, or the proposal is not open; it is stale if
+                the flow has moved.
         """
         proposal = self._kept_if_stale(self.find(text))
         _require_open(proposal)
         version = self.versions(proposal)
+        if version.contradictions and not contradicted:
+            raise RefusedError(
+                f"proposal {proposal.id} is not proved: {'; '.join(version.contradictions)};"
+                " if the new results are right, add --contradicted"
+            )
         if version.widened and not accept(version.widened):
             raise RefusedError(
                 f"proposal {version.proposal.id} was not accepted: its policy asks for more; read the list above, then add --accept"

@@ -212,18 +212,29 @@ def test_a_renamed_option_is_found_in_the_help() -> None:
     assert found(other, path).candidates == ()
 
 
-def test_the_help_of_a_shell_script_is_read(tmp_path: Path) -> None:
-    """It may need programs of the system."""
+@pytest.mark.parametrize(
+    ("old", "error", "new"),
+    [
+        ("--colour", "unknown option --colour; see tally --help", "--color"),
+        ("--max", "unknown option --max; see tally --help", "--max-count"),
+        ("--label", "unknown option --label; it is called --tag now", "--tag"),
+    ],
+)
+def test_the_help_of_a_shell_script_is_read(tmp_path: Path, old: str, error: str, new: str) -> None:
+    """It may need programs of the system. An option that the error names may be called
+    otherwise.
+    """
     program = tmp_path / "tally"
-    program.write_text("#!/bin/sh\ncat <<END\nusage: tally [--color WORD]\nEND\n", "utf-8")
+    options = "[--color WORD] [--max-count N] [--tag T]"
+    program.write_text(f"#!/bin/sh\ncat <<END\nusage: tally {options}\nEND\n", "utf-8")
     program.chmod(0o755)
     tmp_path.chmod(0o755)
     one = case(
-        bash("tally --colour red", executables=["tally"]),
-        ("script", {}, ran("tally: unknown option --colour; see tally --help", 2)),
+        bash(f"tally {old} red", executables=["tally"]),
+        ("script", {}, ran(f"tally: {error}", 2)),
     )
     path = (tmp_path, *map(Path, os.defpath.strip(":").split(":")))
-    assert script_of(found(one, *path)) == "tally --color red"
+    assert script_of(found(one, *path)) == f"tally {new} red"
 
 
 @pytest.mark.parametrize(

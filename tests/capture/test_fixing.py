@@ -19,7 +19,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_capture.fixing.effects import ProposeHandler, last_proof
 from uncaged_capture.fixing.failed import failed_thread
-from uncaged_capture.fixing.proof import prove
+from uncaged_capture.fixing.proof import Proof, prove
 from uncaged_capture.fixing.repeated import repeated_failure
 from uncaged_capture.fixing.start import remove_directory, result_of, start_fix
 from uncaged_engine.api import Cut, Engine, RunOptions
@@ -103,6 +103,19 @@ def fix(
     wait(engine, started.thread)
     remove_directory(started)
     return result_of(engine.thread(started.thread).records)
+
+
+def proved(engine: Engine, thread: str, recipe: object, directory: Path) -> Proof:
+    """Return the proof of a changed recipe."""
+    return prove(
+        engine,
+        failed_thread(engine, thread),
+        json.dumps(recipe),
+        ignored=[],
+        directory=directory,
+        environment=dict(os.environ),
+        cancel=Cancel(),
+    )
 
 
 def failing(engine: Engine, web: WebServer, answer: dict[str, object]) -> tuple[ThreadId, ThreadId]:
@@ -231,17 +244,85 @@ def test_a_script_that_writes_is_tried_elsewhere(engine: Engine, tmp_path: Path)
     assert not (tmp_path / "made").exists()
 
 
-def test_a_past_success_with_another_result_is_shown_first(
+def test_a_past_success_with_another_result_refutes_a_change(
     engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
 ) -> None:
     """An agent reads a field that every answer has, and takes it for the one that was renamed."""
     good, bad = failing(engine, web, answer)
     recipe = dict(failed_thread(engine, bad).case.recipe)
     wrong = {**recipe, "script": recipe["script"].replace("temp", "wind"), "examples": []}
-    result = fix(engine, bad, tmp_path, agent=scripted(tmp_path, wrong, wrong, wrong))
-    assert result["success"] is False, "the example fails"
-    attention = result["data"]["evidence"]["attention"]
-    assert attention[0] == f'{good} had success with "5 degrees"; its result is "3 degrees" now'
+    proof = proved(engine, bad, wrong, tmp_path)
+    assert proof.problems[0] == (
+        f'{good} had success with "5 degrees"; its result is "3 degrees" now'
+    )
+    assert "the example 'the weather in Oslo' fails" in proof.problems[1]
+
+
+def test_past_values_speak_against_a_plausible_script(engine: Engine, tmp_path: Path) -> None:
+    """A changed script runs with past values. Another result refutes it where the present version
+    still gives the recorded one; else it is listed first, and a person decides.
+    """
+    recipe = {
+        "actionName": "prices",
+        "description": "A price.",
+        "parameters": [{**CITY, "name": "name"}],
+        "script": {"language": "bash", "body": 'cat "data/$PARAM_NAME.txt"\n', "arguments": []},
+        "policy": {"script": {"executables": ["cat"], "read": ["."]}},
+    }
+    engine.add("prices", build_flow(parse_recipe(recipe)).source, accept=lambda _sentences: True)
+    (tmp_path / "data").mkdir()
+    for name in ("drum", "flute"):
+        (tmp_path / "data" / f"{name}.txt").write_text(f"price of {name}\n", "utf-8")
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+    options = RunOptions(directory=tmp_path, environment=dict(os.environ))
+    drum, flute, oar = (
+        engine.run("prices", prompt="", params={"name": name}, options=options)
+        for name in ("drum", "flute", "oar")
+    )
+    assert [wait(engine, one).success for one in (drum, flute, oar)] == [True, True, False]
+    kept = dict(failed_thread(engine, oar).case.recipe)
+
+    def of(body: str) -> Proof:
+        changed = {**kept, "script": {**kept["script"], "body": body}}
+        return proved(engine, oar, changed, tmp_path)
+
+    (tmp_path / "data").rename(tmp_path / "stock")
+    (tmp_path / "stock" / "oar.txt").write_text("price of oar\n", "utf-8")
+    right: Any = of('cat "stock/$PARAM_NAME.txt"\n')
+    assert (right.problems, right.evidence["pastValues"]) == ((), {"tried": 2, "same": 2})
+    wrong: Any = of('echo "$PARAM_NAME"\n')
+    assert wrong.problems == ()
+    assert next(iter(wrong.evidence)) == "contradictions"
+    assert wrong.evidence["contradictions"] == [
+        f'{flute} had success with "price of flute"; with its values the result is "flute" now',
+        f'{drum} had success with "price of drum"; with its values the result is "drum" now',
+    ]
+    (tmp_path / "stock").rename(tmp_path / "data")
+    (tmp_path / "data" / "drum.txt").unlink()
+    [problem] = of("true\n").problems
+    assert problem.startswith(f'{flute} had success with "price of flute", as the present version')
+
+
+def test_a_fraction_whose_text_is_not_recorded_stays_unproved(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """A code that was declared as a number lost its zeros before it was recorded."""
+    code = {"name": "code", "type": "number", "required": True, "description": "a code"}
+    recipe: dict[str, Any] = {
+        "actionName": "codes",
+        "description": "A code.",
+        "parameters": [code],
+        "script": {"language": "bash", "body": '[ "$PARAM_CODE" = 1.50 ]\n', "arguments": []},
+    }
+    engine.add("codes", build_flow(parse_recipe(recipe)).source, accept=lambda _sentences: True)
+    bad = engine.run("codes", prompt="", params={"code": 1.5})
+    assert not wait(engine, bad).success
+    kept = dict(failed_thread(engine, bad).case.recipe)
+    text = {**kept, "parameters": [{**code, "type": "string"}]}
+    proof = proved(engine, bad, text, tmp_path)
+    assert proof.problems == ()
+    assert str(proof.evidence["trial"]).startswith("unproved: code was recorded as a number")
 
 
 def test_only_the_version_whose_proof_held_is_proposed(

@@ -94,6 +94,24 @@ def test_a_wider_policy_needs_consent(store: Store, first: Bundle) -> None:
     assert (head(store), Registry(store).granted(wider)) == (wider.hash, True)
 
 
+def test_a_contradicted_version_needs_its_own_yes(store: Store, first: Bundle) -> None:
+    """A yes to permissions is none to other results."""
+    proposal = Proposals(store).propose(
+        Registry(store).resolve("count")[0] or pytest.fail("no flow"),
+        before=first.hash,
+        after=version(2),
+        by="fixing",
+        evidence={"contradictions": ["thread 1 had success with 5; its result is 6 now"]},
+        threads=[THREAD],
+        now_ms=5,
+    )
+    with pytest.raises(RefusedError, match=r"not proved: thread 1 had .* add --contradicted"):
+        Proposals(store).accept(proposal.id, accept=yes, now_ms=9)
+    assert head(store) == first.hash
+    Proposals(store).accept(proposal.id, accept=no, now_ms=9, contradicted=True)
+    assert head(store) == version(2).hash
+
+
 def test_a_proposal_is_stale_when_its_flow_moved(store: Store, first: Bundle) -> None:
     """Another head refuses it, for good, and the head stays."""
     proposal = proposed(store, first, version(2))

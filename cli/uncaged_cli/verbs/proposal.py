@@ -17,7 +17,7 @@ from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.storage.proposals import Proposal
-    from uncaged_engine.proposals import Proposals
+    from uncaged_engine.proposals import Proposals, ProposedVersion
 
 MAX_LINES = 200
 """Lines of evidence that are printed; `--json` has all of it."""
@@ -56,6 +56,7 @@ def show_proposal(id: str, as_json: bool) -> None:
         return
     result(f"{proposal.flow}: {proposal.before} → {proposal.after}, {proposal.state}")
     result(f"proposed by {proposal.by}, {clock_time(proposal.created_ms)}")
+    show_contradictions(version)
     if version.widened:
         result(Styled("It asks to be allowed more:", "yellow"))
         for sentence in version.widened:
@@ -68,21 +69,25 @@ def show_proposal(id: str, as_json: bool) -> None:
         for line in section.lines:
             result("  ", coloured(line))
     if proposal.state == "open":
-        next_step(f"uncaged-workflow proposal accept {proposal.id}")
+        more = " --contradicted" if version.contradictions else ""
+        next_step(f"uncaged-workflow proposal accept {proposal.id}{more}")
 
 
 @command.command("accept", short_help="Make the proposed version the current one.")
 @click.argument("id", shell_complete=complete_proposals)
 @accept_option
+@click.option("--contradicted", is_flag=True, help="Also if past threads speak against it.")
 @json_option
-def accept_proposal(id: str, accept: bool, as_json: bool) -> None:
+def accept_proposal(id: str, accept: bool, contradicted: bool, as_json: bool) -> None:
     """Make the proposed version the current one of its flow; `rollback` returns to the one before.
 
-    Permissions that the version before did not have are listed and must be granted.
+    Permissions that the version before did not have are listed and must be granted. A version that
+    past threads speak against is not proved, and needs --contradicted.
     """
     proposals = opened()
     name = proposals.find(id).flow
-    version = proposals.accept(id, accept=asker(f"flow {name!r}", accept=accept), now_ms=now_ms())
+    asked = asker(f"flow {name!r}", accept=accept)
+    version = proposals.accept(id, accept=asked, now_ms=now_ms(), contradicted=contradicted)
     proposal = version.proposal
     if as_json:
         json_output.document(decided(proposal) | {"granted": list(version.widened)})
@@ -109,6 +114,14 @@ def decided(proposal: Proposal) -> dict[str, object]:
     """Return a decision as JSON data."""
     document = proposal.document()
     return {key: document[key] for key in ("proposalId", "flow", "from", "to", "state")}
+
+
+def show_contradictions(version: ProposedVersion) -> None:
+    """Print first what speaks against a version."""
+    if version.contradictions:
+        result(Styled("It is not proved: past threads speak against it:", "yellow"))
+        for sentence in version.contradictions:
+            result(f"  - {sentence}")
 
 
 def show_evidence(proposal: Proposal) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "FailedThread",
     "failed_thread",
     "files_of",
+    "has_wrong_result",
 ]
 
 FLOW_FILE = "flow.json"
@@ -68,7 +69,7 @@ def failed_thread(engine: Engine, text: str) -> FailedThread:
     if view.summary.name == FIX_FLOW:  # `latest` after a fix
         view = engine.thread(str(view.start["parameters"]["params"]["thread"]))
     summary = view.summary
-    if not (_has_failed(view) or _lacks(view) or _has_wrong_result(engine, view)):
+    if not (_has_failed(view) or _lacks(view) or has_wrong_result(engine, view)):
         state = "has success" if summary.status == "completed" else f"is {summary.status}"
         raise RefusedError(f"thread {summary.thread_id} {state}; only a failed thread is fixed")
     if summary.imported:
@@ -149,7 +150,7 @@ def _has_failed(view: ThreadView) -> bool:
     )
 
 
-def _has_wrong_result(engine: Engine, view: ThreadView) -> bool:
+def has_wrong_result(engine: Engine, view: ThreadView) -> bool:
     """Whether the result of a thread with success is not what an example of its flow expects."""
     if view.summary.status != "completed" or view.end is None:
         return False
@@ -169,7 +170,7 @@ def _last_success(engine: Engine, flow: str, failed: ThreadId) -> Sequence[Mappi
         is_own = one.thread_id != failed and not one.imported
         if is_own and one.status == "completed" and one.success:
             view = engine.thread(one.thread_id)
-            if _has_wrong_result(engine, view):
+            if has_wrong_result(engine, view):
                 continue
             return [dict(view.start), *view.records]
     return ()

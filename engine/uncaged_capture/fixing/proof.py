@@ -18,12 +18,15 @@ from uncaged_bundles.policy import widening
 from uncaged_bundles.validation.validate import Bundle, read_bundle
 from uncaged_engine.api import Engine
 from uncaged_engine.door.effects import Cancel
+from uncaged_engine.services.proposals import CONTRADICTIONS
 from uncaged_engine.services.registry import KNOWN
 
+from .case import EXAMPLE
 from .failed import FLOW_FILE, FailedThread
+from .past_values import PastValues, emptied, try_past_values
 from .source import built_from, source_of
 from .trying import SHOWN, Trials, examples, listed_examples, tried
-from .values import changed_values
+from .values import changed_values, lost_values
 
 __all__ = ["Proof", "changed_bundle", "prove"]
 
@@ -99,22 +102,35 @@ def prove(
         return Proof(after=None, evidence=head, problems=("a fix cannot make a flow trusted",))
     wider = widening(failed.bundle.descriptor.policy, after.descriptor.policy, KNOWN)
     may_run = not wider or engine.registry.granted(after)
-    trials = Trials(engine, after, directory, environment, cancel, may_run=may_run)
+    former, trials = (
+        Trials(engine, bundle, directory, environment, cancel, may_run=may_run)
+        for bundle in (failed.bundle, after)
+    )
     replays, problem, altered = _replays(engine, failed, after)
     ran = list(examples(trials, failed.bundle, after))
     changed = changed_values(case.params, failed.bundle, after, directory)
-    trial, unsuccessful = tried(trials, case, changed)
-    found = [*altered, *_attention(failed.bundle, after)]
+    lost = lost_values(case.params, failed.bundle, after)
+    trial, unsuccessful, message = tried(trials, case, changed, lost)
+    past = PastValues() if unsuccessful else try_past_values(engine, failed, former, trials)
+    empty = emptied(engine, failed, message) if message is not None else None
+    contradicted = [*past.contradicted, *([empty] if empty else [])]
+    refuted = [*altered, *past.refuted]
+    if case.word == EXAMPLE:  # past results may be wrong as well, so a person has to decide
+        contradicted, refuted = [*refuted, *contradicted], []
+    found = list(_attention(failed.bundle, after))
     evidence: dict[str, object] = {
+        **({CONTRADICTIONS: contradicted} if contradicted else {}),
         "policy": list(wider) or "not wider",
         **({"attention": found} if found else {}),
         **head,
         **replays,
+        **({"pastValues": {"tried": past.tried, "same": past.same}} if past.tried else {}),
         "examples": ran or "none",
         "trial": trial,
     }
     problems = [
         *([problem] if problem else []),
+        *refuted,
         *(
             f"the example {one['sentence']!r} fails: {one['message']}"
             for one in ran

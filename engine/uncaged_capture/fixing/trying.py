@@ -5,7 +5,7 @@ versions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,11 +27,13 @@ from .case import FixCase, RecordedStep
 from .pages import WEB, trial_page
 from .scratch import make_repository
 
-__all__ = ["SHOWN", "Trials", "examples", "listed_examples", "tried"]
+__all__ = ["SHOWN", "Trials", "examples", "listed_examples", "message_of", "tried"]
 
 SHOWN = 300
 READING = frozenset({"all", "ask", "fetch", "http", "llm", "now", "script", "search", "sleep"})
 """Kinds of effects that change no file of the caller, but for what a script may write."""
+REPEATED = frozenset({"all", "now", "script", "sleep"})
+"""Kinds of effects that may be performed again at will."""
 NOT_GRANTED = "not run: its policy is wider, and is not granted yet"
 
 
@@ -40,7 +42,7 @@ class Trials:
     """Trials of one bundle. may_run: a person has granted its policy."""
 
     engine: Engine
-    after: Bundle
+    bundle: Bundle
     directory: Path
     environment: Mapping[str, str]
     cancel: Cancel
@@ -57,10 +59,10 @@ class Trials:
         try:
             with self._options() as options, self._page() as instead:
                 return self.engine.trial(
-                    self.after,
+                    self.bundle,
                     prompt=prompt,
                     params=params,
-                    directory=self.directory if self._only_reads() else None,
+                    directory=self.directory if self._only(READING) else None,
                     options=options,
                     decisions=decisions if instead is None else replace(decisions, instead=instead),
                     cancel=self.cancel,
@@ -74,7 +76,7 @@ class Trials:
         its recorded answer is used, and nothing else is asked for.
         """
         options = RunOptions(directory=self.directory, environment=self.environment)
-        role = self.after.descriptor.policy.limits.get("role")
+        role = self.bundle.descriptor.policy.limits.get("role")
         if role is None:
             yield options
         elif "workspace" not in role:
@@ -88,43 +90,64 @@ class Trials:
     @contextmanager
     def _page(self) -> Iterator[Callable[[TrialEffect], Outcome | None] | None]:
         """Yield what performs the effects of a web flow, each trial in a fresh context."""
-        if self.after.descriptor.kind != WEB:
+        if self.bundle.descriptor.kind != WEB:
             yield None
             return
-        with trial_page(self.engine, self.after, self.environment) as perform:
+        with trial_page(self.engine, self.bundle, self.environment) as perform:
             yield perform
 
-    def _only_reads(self) -> bool:
-        """Tell whether the flow changes no file: its scripts may run where the caller's are, whose
-        files they read.
+    def repeats_scripts(self) -> bool:
+        """Tell whether the flow does nothing but run scripts that neither write nor use the
+        network.
         """
-        limits = self.after.descriptor.policy.limits
-        return READING.issuperset(limits) and not ScriptLimits.of(limits.get("script", {})).write
+        limits = self.bundle.descriptor.policy.limits
+        script = ScriptLimits.of(limits.get("script", {}))
+        return "script" in limits and self._only(REPEATED) and not script.network
+
+    def _only(self, kinds: frozenset[str]) -> bool:
+        """Tell whether the flow has effects of these kinds alone, and changes no file: its scripts
+        may run where the caller's are, whose files they read.
+        """
+        limits = self.bundle.descriptor.policy.limits
+        return kinds.issuperset(limits) and not ScriptLimits.of(limits.get("script", {})).write
 
 
-def tried(trials: Trials, case: FixCase, changed: Mapping[str, object]) -> tuple[str, str | None]:
-    """Return the outcome of a run with the failed thread's own values, and how it failed.
+def message_of(result: object) -> str:
+    """Return the message of a thread's result; of one without, its JSON text."""
+    if isinstance(result, Mapping) and isinstance(result.get("message"), str):
+        return str(result["message"])
+    return json.dumps(result, ensure_ascii=False, sort_keys=True)
+
+
+def tried(
+    trials: Trials, case: FixCase, changed: Mapping[str, object], lost: Sequence[str]
+) -> tuple[str, str | None, str | None]:
+    """Return the outcome of a run with the failed thread's own values, how it failed, and the
+    message of one with success.
 
     Args:
-        changed: values that the new version gives otherwise.
+        changed: values that the new version gives otherwise. lost: names of values of which it is
+            not known how they were written.
     """
     decisions = Decisions(known=_recorded(case))
     done = trials.run(case.prompt, {**case.params, **changed}, decisions)
     if isinstance(done, str):
-        return done, None if done == NOT_GRANTED else f"the trial cannot start: {done}"
+        return done, None if done == NOT_GRANTED else f"the trial cannot start: {done}", None
     if done.ending in ("held", "unable"):
         steps = [one.effect.step for one in done.effects if one.source == "held"]
         step = steps[0] if steps else len(done.effects) + 1
-        return f"unproved at step {step}: {shorten(done.message, SHOWN)}", None
+        return f"unproved at step {step}: {shorten(done.message, SHOWN)}", None, None
     if not done.success:
         why = shorten(_message(done), SHOWN)
-        return f"without success: {why}", f"a run with the same values fails: {why}"
+        if lost:
+            return f"unproved: {', '.join(lost)} was recorded as a number; {why}", None, None
+        return f"without success: {why}", f"a run with the same values fails: {why}", None
     recorded = [str(one.effect.step) for one in done.effects if one.source == "recorded"]
     word = f"; recorded outcomes at step {', '.join(recorded)}" if recorded else ""
     word += "".join(
         f"; with {name} {json.dumps(value, ensure_ascii=False)}" for name, value in changed.items()
     )
-    return f"success: {shorten(_message(done), SHOWN)}{word}", None
+    return f"success: {shorten(_message(done), SHOWN)}{word}", None, message_of(done.result)
 
 
 def _recorded(case: FixCase) -> Any:

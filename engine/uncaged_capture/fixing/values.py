@@ -4,6 +4,7 @@ defaults and types.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +15,7 @@ from uncaged_bundles import shapes
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_bundles.values import convert
 
-__all__ = ["absolute", "changed_values", "is_default"]
+__all__ = ["absolute", "changed_values", "is_default", "lost_values"]
 
 
 def is_default(value: object, default: object, directory: Path) -> bool:
@@ -56,8 +57,24 @@ def changed_values(
             changed[name] = present["default"]
         elif former.get("type") != present.get("type") and "type" in present:
             other = convert(value, str(present["type"]))
+            if present["type"] == "string" and not isinstance(value, str):
+                other = json.dumps(value, ensure_ascii=False)
             changed |= {name: other} if other != value else {}
     return changed
+
+
+def lost_values(params: Mapping[str, Any], before: Bundle, after: Bundle) -> tuple[str, ...]:
+    """Return the names of fractions that are texts in the changed flow. The journal has ``1.5`` for
+    ``1.50``.
+    """
+    old, new = (_properties(one) for one in (before, after))
+    return tuple(
+        name
+        for name, value in params.items()
+        if isinstance(value, float)
+        and old.get(name, {}).get("type") != "string"
+        and new.get(name, {}).get("type") == "string"
+    )
 
 
 def _properties(bundle: Bundle) -> Mapping[str, Any]:

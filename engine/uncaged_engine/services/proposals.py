@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from uncaged_bundles.storage.proposals import Proposal
 
-from ..proposals import Proposals, ProposedVersion
+from ..proposals import CONTRADICTIONS, Proposals, ProposedVersion
 
-__all__ = ["Proposal", "Proposals", "ProposedVersion"]
+__all__ = ["CONTRADICTIONS", "Proposal", "Proposals", "ProposedVersion"]

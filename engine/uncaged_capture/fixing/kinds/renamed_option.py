@@ -35,13 +35,27 @@ def candidates(case: FixCase, machine: Machine) -> Iterator[FixCandidate | str]:
     text = machine.help_of(*words)
     shown = dict.fromkeys([*OPTION.findall(text), *_hints(case.failed.message, option)])
     used = set(OPTION.findall(case.text))
-    others = likely(option, [one for one in shown if one != option and one not in used])
-    if not others:
+    others = [one for one in shown if one != option and one not in used]
+    found_by, chosen = _chosen(option, others, _hints(case.failed.message, option))
+    if not chosen:
         yield f"the option {option} is unknown to {' '.join(words)}, and its help shows none that is like it"
-    for other in others:
+    for other in chosen:
         changed = re.sub(rf"{re.escape(option)}(?![\w-])", other, case.text)
-        why = f"{' '.join(words)} has no option {option}; its help shows {other}, which is like it"
+        why = f"{' '.join(words)} has no option {option}; {found_by.format(other)}"
         yield FixCandidate(kind="renamed-option", recipe=case.with_text(changed), why=why)
+
+
+def _chosen(option: str, others: list[str], hints: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Return options that may be the unknown one, and what speaks for them: the error names one, or
+    a name is like it, or begins with it. Past values test the result.
+    """
+    named = tuple(one for one in others if one in hints)
+    if len(named) == 1:
+        return "its error names {}", named
+    if alike := likely(option, others):
+        return "its help shows {}, which is like it", alike
+    longer = tuple(one for one in others if one.startswith(f"{option}-"))
+    return "its help shows {}, which begins with it", longer
 
 
 def _calls(text: str, option: str) -> Iterator[tuple[str, ...]]:
