@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine
@@ -90,7 +90,9 @@ def test_two_versions_are_compared_and_the_former_one_comes_back(looking: Engine
 
 
 def test_a_proposal_that_asks_for_more_needs_what_it_asks_for(looking: Engine) -> None:
-    """It is accepted only with the sentences that the person saw."""
+    """It is accepted only with the sentences that the person saw, about permissions and about past
+    threads that speak against it.
+    """
     before = looking.registry.entry("look").hash
     wider = WIDER.replace('"sleep": {}', '"sleep": {}, "now": {}')
     proposed = Proposals(looking.store).propose(
@@ -98,7 +100,7 @@ def test_a_proposal_that_asks_for_more_needs_what_it_asks_for(looking: Engine) -
         before=before,
         after=read_bundle(wider.encode(), KNOWN),
         by="test",
-        evidence={"threads": 0},
+        evidence={"contradictions": ["a past result differs"]},
         threads=(),
         now_ms=1,
     )
@@ -112,6 +114,9 @@ def test_a_proposal_that_asks_for_more_needs_what_it_asks_for(looking: Engine) -
         answer(looking, "POST", accept, path)
     assert refused.value.document["widened"] == shown["widened"]
     assert looking.registry.entry("look").hash == before
-    decided = answer(looking, "POST", accept, path, granted=shown["widened"])
+    assert shown["contradictions"] == ["a past result differs"]
+    with pytest.raises(RefusedError, match="not proved: a past result differs"):
+        answer(looking, "POST", accept, path, granted=shown["widened"])
+    decided = answer(looking, "POST", accept, path, granted=shown["widened"], contradicted=True)
     assert (decided["state"], decided["hash"]) == ("accepted", shown["to"])
     assert looking.registry.entry("look").hash == shown["to"]

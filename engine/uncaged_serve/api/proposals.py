@@ -22,9 +22,12 @@ class ProposalList(ApiDocument):
 
 
 class AcceptBody(Fields):
-    """granted: the sentences about further permissions that the person saw and accepts."""
+    """granted: the sentences about further permissions that the person saw and accepts.
+    contradicted: the person saw that past threads speak against the version.
+    """
 
     granted: tuple[str, ...] = ()
+    contradicted: bool = False
 
 
 class ProposalDecision(ApiDocument):
@@ -53,6 +56,7 @@ def proposal(engine: Engine, asked: Asked) -> object:
     return {
         **found.document(),
         "widened": list(version.widened),
+        "contradictions": list(version.contradictions),
         "sections": {one.title: list(one.lines) for one in compare(version.before, version.after)},
     }
 
@@ -66,7 +70,10 @@ def accept(engine: Engine, asked: Asked) -> object:
         message = "it asks for more than was accepted; read the list, then accept it"
         raise ConflictError(message, {"widened": lacking})
     version = kept.accept(
-        found.id, accept=lambda widened: set(widened) <= granted, now_ms=engine.clock_ms()
+        found.id,
+        accept=lambda widened: set(widened) <= granted,
+        now_ms=engine.clock_ms(),
+        contradicted=asked.body.contradicted,
     )
     return _decision(version.proposal.document(), version.proposal.after)
 

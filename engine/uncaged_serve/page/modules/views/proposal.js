@@ -11,6 +11,9 @@ export async function show(root, route) {
   root.append(
     h("h1", {}, h("a", { href: `#/flows/${encodeURIComponent(found.flow)}` }, found.flow), `: ${found.from} → ${found.to}`),
     h("p", { class: "quiet" }, `${found.state}, proposed by ${found.by}, `, time(found.createdMs)),
+    found.contradictions.length
+      ? h("section", { class: "card" }, h("h2", {}, "It is not proved: past threads speak against it"), h("ul", {}, found.contradictions.map((one) => h("li", {}, one))))
+      : "",
     found.widened.length
       ? h("section", { class: "card" }, h("h2", {}, "It asks to be allowed more"), h("ul", {}, found.widened.map((one) => h("li", {}, one))))
       : h("p", {}, "It asks for no further permission."),
@@ -35,9 +38,10 @@ function decide(found, where) {
       location.reload();
     }, { class: "danger" }),
     actionButton("Accept", async () => {
-      const lines = found.widened.length ? ["It may then:", ...found.widened] : ["It asks for no further permission."];
+      const against = found.contradictions.length ? ["It is not proved:", ...found.contradictions] : [];
+      const lines = [...against, ...(found.widened.length ? ["It may then:", ...found.widened] : ["It asks for no further permission."])];
       if (!(await confirmed(`Make it the current version of ${found.flow}?`, lines, "Accept"))) return;
-      await postJson(`${where}/accept`, { granted: found.widened });
+      await postJson(`${where}/accept`, { granted: found.widened, contradicted: against.length > 0 });
       say(`${found.flow} is ${found.to} now`);
       location.hash = `#/flows/${encodeURIComponent(found.flow)}`;
     }, { class: "primary" }));
