@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 
 from .display import json_output
 from .display.output import next_run, note, result
@@ -15,9 +16,13 @@ from .inputs.recording_answers import can_ask
 
 if TYPE_CHECKING:
     from uncaged_capture.candidate import FlowCandidate, MayAct
+    from uncaged_capture.other_values import OtherRun
     from uncaged_capture.proving import TrialProof
+    from uncaged_capture.wording import Wording
     from uncaged_engine.api import Added, Engine
     from uncaged_engine.services.trials import TrialEffect
+
+    from .capture_words import CaptureExample
 
 
 class CapturedFlow:
@@ -27,6 +32,7 @@ class CapturedFlow:
         self._engine = engine
         self._candidate = candidate
         self._granted: tuple[str, ...] = ()
+        self._other: OtherRun | None = None
 
     def show(self, *, quiet: bool) -> None:
         """Print the steps, the parameters, what was left out, and what to know about it."""
@@ -35,6 +41,8 @@ class CapturedFlow:
             write(f"{number:3}  {line}")
         for one in self._candidate.parameters:
             write(f"parameter {one.name}: {f'secret:{one.secret}' if one.secret else one.value}")
+        for pattern in self._candidate.wording.patterns:
+            write(f"sentence: {pattern}")
         for line in self._candidate.left_out:
             note("left out: ", line)
         for line in self._candidate.notes:
@@ -46,11 +54,34 @@ class CapturedFlow:
         Raises:
             RefusedError: the answer is no.
         """
-        name, source = self._candidate.name, self._candidate.source()
+        name, source = self._candidate.wording.name, self._candidate.source()
         self._granted = self._engine.widened_by(name, source)
         asker(f"flow {name!r}", accept=accept)(self._granted or ("what it was granted before",))
         note("proof run …")
         return self._candidate.prove(self._engine, _may_act(resend=resend))
+
+    def run_example(self, proof: TrialProof, example: CaptureExample | None) -> TrialProof:
+        """Run the flow with other values, unless its proof failed; return the proof after that.
+
+        Raises:
+            UsageError: the flow does not take the values that the person named.
+        """
+        from uncaged_capture.other_values import proof_with, shown_values
+
+        if example is None or proof.state not in ("proved", "unproved"):
+            return proof
+        note(f"second run, with {shown_values(example.values)} …")
+        try:
+            self._other = self._candidate.run_with(self._engine, example.values)
+        except (UsageError, NotFoundError) as exc:
+            if isinstance(exc, UsageError) and not example.by_model:
+                raise
+            note("there was no second run: ", str(exc))
+            return proof
+        if self._other.state == "failed" and example.by_model:
+            wording = without_example(self._candidate.wording, example)
+            self._candidate = self._candidate.reworded(wording)
+        return proof_with(proof, self._other)
 
     def require_result(self, proof: TrialProof, *, unproved: bool) -> None:
         """Ask whether to save a flow whose proof failed or gave another result.
@@ -78,7 +109,7 @@ class CapturedFlow:
         if self._candidate.definition:
             self._keep_definition()
         return self._engine.add(
-            self._candidate.name,
+            self._candidate.wording.name,
             self._candidate.source(proof.remark),
             accept=lambda widened: set(widened) <= {*self._granted},
         )
@@ -87,13 +118,15 @@ class CapturedFlow:
         """Write the definition beside those that a person writes; no file is replaced."""
         from uncaged_bundles.storage.files import write_atomically
 
-        stem = self._candidate.name.replace("-", "_")
+        stem = self._candidate.wording.name.replace("-", "_")
         number, file = 1, Path(f"{stem}.py")
         while file.exists():
             number += 1
             file = Path(f"{stem}_{number}.py")
         write_atomically(file.absolute(), self._candidate.definition.encode())
-        note(f"wrote {file}: change it, then uncaged-workflow add {self._candidate.name} {file}")
+        note(
+            f"wrote {file}: change it, then uncaged-workflow add {self._candidate.wording.name} {file}"
+        )
 
     def report(self, added: Added, proof: TrialProof, *, as_json: bool) -> None:
         """Print what was added and proved."""
@@ -112,7 +145,9 @@ class CapturedFlow:
                     },
                     "leftOut": list(candidate.left_out),
                     "notes": list(candidate.notes),
+                    "wording": wording_document(candidate.wording),
                     "proof": proof.document(),
+                    **({} if self._other is None else {"otherValues": self._other.document()}),
                 }
             )
             return
@@ -122,7 +157,30 @@ class CapturedFlow:
             if proof.state == "proved"
             else proof.remark.removesuffix(".")
         )
+        if self._other is not None and self._other.state != "failed":
+            result(self._other.sentence)
         next_run(added.name, [one.name for one in candidate.parameters if not one.secret])
+
+
+def wording_document(wording: Wording) -> dict[str, object]:
+    """Return the wording of a flow as JSON data, without its name."""
+    return {
+        "description": wording.description,
+        "patterns": list(wording.patterns),
+        "examples": [dict(one) for one in wording.examples],
+    }
+
+
+def without_example(wording: Wording, example: CaptureExample) -> Wording:
+    """Return a wording without the examples that have these values."""
+    from uncaged_bundles.records import replace
+
+    kept = []
+    for one in wording.examples:
+        params = one.get("params")
+        if not (isinstance(params, Mapping) and example.values.items() <= params.items()):
+            kept.append(one)
+    return replace(wording, examples=tuple(kept))
 
 
 def _may_act(*, resend: bool) -> MayAct:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from uncaged_browser.recording.summary import summary_of
 from uncaged_browser.secrets import name_of_secret
 from uncaged_bundles.errors import EngineBug
 
+from .captured_flow import without_example, wording_document
 from .display import json_output
 from .display.output import next_run, note, result
 from .inputs.consent import asker
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from uncaged_browser.recording.recording import Recording
     from uncaged_browser.session.proving import FlowProof
     from uncaged_bundles.builders.recipes.flows import WebFlow
+    from uncaged_capture.other_values import OtherRun, OtherState
+    from uncaged_capture.wording import Wording
     from uncaged_engine.api import Added, Engine
+
+    from .capture_words import CaptureExample
+
+_OTHER_STATES: Mapping[str, OtherState] = {
+    "proved": "succeeded",
+    "unproved": "held",
+    "failed": "failed",
+}
 
 
 def write_recording(recording: Recording, file: Path) -> None:
@@ -58,14 +69,19 @@ class RecordedFlow:
         recording: Recording,
         parameters: Mapping[str, str],
         recipe: Mapping[str, object],
+        wording: Wording | None = None,
     ) -> None:
-        """Args: parameters: recorded values by name. recipe: what is built."""
+        """Args: parameters: recorded values by name. recipe: what is built. wording: of a captured
+        one.
+        """
         self._engine = engine
         self._recording = recording
         self._parameters = parameters
+        self._wording = wording
         self._recipe: dict[str, Any] = dict(recipe)
         self._name = str(recipe["name"])
         self._granted: tuple[str, ...] = ()
+        self._other: OtherRun | None = None
 
     def show(self, *, quiet: bool) -> None:
         """Print the steps, with the parameters in them, and what was left out."""
@@ -74,6 +90,8 @@ class RecordedFlow:
             write(f"{number:3}  {summary_of(step)}")
         for name, fields in self._recipe["parameters"].items():
             write(f"parameter {name}: {fields['default']}")
+        for pattern in self._recipe["grammarPatterns"]:
+            write(f"sentence: {pattern}")
         for line in self._recording.left_out:
             note("left out: ", line)
 
@@ -84,24 +102,69 @@ class RecordedFlow:
         Raises:
             RefusedError: the answer is no.
         """
+        self._granted = self._engine.widened_by(self._name, self._source())
+        if self._granted:
+            asker(f"flow {self._name!r}", accept=accept)(self._granted)
+        note("proof run …")
+        return self._run(session, self.values, send_asker(self._recipe["steps"], send=resend))
+
+    @property
+    def values(self) -> dict[str, object]:
+        """The recorded values of the parameters."""
+        return {name: one["default"] for name, one in self._recipe["parameters"].items()}
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        """The JSON Schema of the parameters."""
+        return self._flow().parameters
+
+    def run_example(
+        self, session: str, proof: FlowProof, example: CaptureExample | None
+    ) -> FlowProof:
+        """Perform the steps with other values in another fresh context, and send nothing, unless
+        the proof failed; return the proof after that.
+        """
+        from uncaged_bundles.records import replace
+        from uncaged_capture.other_values import OtherRun, shown_values
+
+        if example is None or proof.state == "failed":
+            return proof
+        note(f"second run, with {shown_values(example.values)} …")
+        started_ms = self._engine.clock_ms()
+        values = {**self.values, **example.values}
+        found = self._run(session, values, lambda _step, _reason: False)
+        self._other = OtherRun(
+            values=example.values,
+            state=_OTHER_STATES[found.state],
+            step=found.step,
+            reason=found.reason,
+            seconds=(self._engine.clock_ms() - started_ms) / 1000,
+        )
+        if found.state != "failed":
+            return proof
+        if example.by_model and self._wording is not None:
+            self._wording = without_example(self._wording, example)
+            self._recipe["examples"] = [dict(one) for one in self._wording.examples]
+        reason = "; ".join(filter(None, (proof.reason, self._other.sentence)))
+        step = found.step if proof.step is None else proof.step
+        return replace(proof, state="unproved", step=step, reason=reason)
+
+    def _run(
+        self, session: str, values: Mapping[str, object], may_send: Callable[[int, str], bool]
+    ) -> FlowProof:
         from uncaged_browser.problems import BrowserProblem
         from uncaged_browser.session.client import SessionClient, SessionGone
         from uncaged_browser.session.proving import FlowProof, ProofRun
         from uncaged_bundles.errors import EnvironmentLacks
         from uncaged_engine.services.secrets import secret_value
 
-        values = {name: one["default"] for name, one in self._recipe["parameters"].items()}
-        self._granted = self._engine.widened_by(self._name, self._source())
-        if self._granted:
-            asker(f"flow {self._name!r}", accept=accept)(self._granted)
-        note("proof run …")
         try:
             with SessionClient.open(self._engine.store, session) as client:
                 proof = ProofRun(
                     client,
                     self._flow().policy,
                     secret_of=lambda name: secret_value(name, self._engine.config, os.environ),
-                    may_send=send_asker(self._recipe["steps"], send=resend),
+                    may_send=may_send,
                 )
                 return proof.run(self._recipe["steps"], values)
         except (BrowserProblem, EnvironmentLacks, SessionGone) as exc:
@@ -130,7 +193,13 @@ class RecordedFlow:
                     "steps": len(self._recipe["steps"]),
                     "parameters": dict(self._parameters),
                     "leftOut": list(self._recording.left_out),
+                    **(
+                        {}
+                        if self._wording is None
+                        else {"wording": wording_document(self._wording)}
+                    ),
                     "proof": proof.document(),
+                    **({} if self._other is None else {"otherValues": self._other.document()}),
                 }
             )
             return
@@ -139,6 +208,8 @@ class RecordedFlow:
             result("proved: a second run did all steps")
         else:
             result(f"unproved at step {proof.step}: {proof.reason}")
+        if self._other is not None and self._other.state != "failed":
+            result(self._other.sentence)
         if proof.refused:
             note("the pages also asked for ", ", ".join(proof.refused), " (--allow-host)")
         values = self._parameters.items()

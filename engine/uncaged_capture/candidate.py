@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from uncaged_engine.api import Engine
 from uncaged_engine.services.trials import TrialEffect
 
+from .other_values import OtherRun
 from .proving import TrialProof
 from .values import Parameter
+from .wording import Wording
 
 __all__ = ["FlowCandidate", "MayAct"]
 
@@ -23,14 +25,14 @@ class MayAct(Protocol):
 class FlowCandidate(Protocol):
     """A flow that a form has made of a thread.
 
-    name: of the flow. steps: what it does, one line each. left_out: calls that are no part of it,
-    with the reason. notes: what a person should know about it, one sentence each. parameters: the
-    values that a caller may choose. definition: the text of a file from which `build` makes the
-    flow; "" if it is exported as a recipe.
+    wording: name, description, patterns and examples. steps: what it does, one line each. left_out:
+    calls that are no part of it, with the reason. notes: what a person should know about it, one
+    sentence each. parameters: the values that a caller may choose. definition: the text of a file
+    from which `build` makes the flow; "" if it is exported as a recipe.
     """
 
     @property
-    def name(self) -> str: ...
+    def wording(self) -> Wording: ...
     @property
     def steps(self) -> Sequence[str]: ...
     @property
@@ -43,6 +45,9 @@ class FlowCandidate(Protocol):
     @property
     def definition(self) -> str: ...
 
+    def reworded(self, wording: Wording) -> FlowCandidate:
+        """Return the same flow with another wording."""
+
     def source(self, remark: str = "") -> bytes:
         """Return the bundle. remark: a sentence at the end of its description.
 
@@ -52,3 +57,13 @@ class FlowCandidate(Protocol):
 
     def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
         """Prove the flow. Nothing is performed that is not harmless, unless *may_act* says so."""
+
+    def run_with(self, engine: Engine, changed: Mapping[str, object]) -> OtherRun:
+        """Run the flow with other values than the recorded ones. Nothing is performed that is not
+        harmless.
+
+        Args:
+            changed: the values that differ, by the names of their parameters.
+        Raises:
+            UsageError: the flow does not take these values. NotFoundError: the files are gone.
+        """

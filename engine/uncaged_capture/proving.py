@@ -16,7 +16,15 @@ from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.services.trials import Decisions, TrialResult, shown
 
-__all__ = ["Compare", "ProofState", "TrialProof", "differences_of", "prove"]
+__all__ = [
+    "Compare",
+    "ProofState",
+    "TrialProof",
+    "differences_of",
+    "failure_of",
+    "last_step",
+    "prove",
+]
 
 ProofState = Literal["proved", "unproved", "different", "failed"]
 Compare = Callable[[TrialResult], Sequence[str]]
@@ -93,10 +101,10 @@ def prove(
     seconds = (engine.clock_ms() - started_ms) / 1000
     held = found.unproved
     if found.ending in ("held", "unable"):
-        step = held.effect.step if held is not None else _last_step(found)
+        step = held.effect.step if held is not None else last_step(found)
         return TrialProof(state="unproved", step=step, reason=found.message, seconds=seconds)
     if not found.success:
-        return TrialProof(state="failed", reason=_failure(found), seconds=seconds)
+        return TrialProof(state="failed", reason=failure_of(found), seconds=seconds)
     if differences := tuple(compare(found)[:_MOST_DIFFERENCES]):
         return TrialProof(state="different", differences=differences, seconds=seconds)
     if held is not None and not trust_record:
@@ -139,12 +147,13 @@ def _short(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def _last_step(found: TrialResult) -> int:
+def last_step(found: TrialResult) -> int:
+    """Return the last step that a trial reached, from 1."""
     seqs = [int(record["seq"]) for record in found.records if "seq" in record]
     return max(seqs, default=1)
 
 
-def _failure(found: TrialResult) -> str:
+def failure_of(found: TrialResult) -> str:
     """Return why a trial had no success."""
     if found.ending != "completed":
         return f"the proof run ended as {found.ending}: {found.message}"

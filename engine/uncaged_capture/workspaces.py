@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from uncaged_bundles.errors import DamagedError, NotFoundError
+from uncaged_bundles.paths import expanded
 from uncaged_bundles.records import dataclass
 from uncaged_engine.services.git import Git, GitError, WorkspaceError
 
@@ -172,6 +173,14 @@ class FreshWorkspace:
             yield workspace
         finally:
             shutil.rmtree(top, ignore_errors=True)
+
+    def holds(self, path: str) -> bool:
+        """Tell whether a path that a flow gets as a parameter is inside, links followed."""
+        try:
+            found = expanded(path, self._environment, self.directory)
+            return found.resolve().is_relative_to(self.top.resolve())
+        except (ValueError, OSError, RuntimeError):
+            return False
 
     def differences(self) -> list[str]:
         """Return how the files differ from those that the step left, one sentence for each file."""

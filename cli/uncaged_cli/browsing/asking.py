@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UncagedError, UsageError
+from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
 
+from ..asked_model import chosen_model, has_model, model_session
 from ..display import json_output
 from ..display.output import Styled, note, result
 from ..inputs.options import json_option
 from ..runtime import now_ms, open_engine
 from .session import performed, running_session, session_option
-
-if TYPE_CHECKING:
-    from uncaged_engine.settings.config import Config
-    from uncaged_models.choice import ChosenModel
-    from uncaged_models.questions import ModelSession
 
 __all__ = ["ask", "extract"]
 
@@ -64,9 +59,9 @@ def ask(
         where, advice = "passage of this page", "--all looks in all indexed pages"
     if not found:
         raise NotFoundError(f"no {where} shares a word with {question[:200]!r}; {advice}")
-    asks = model is not None or (not no_model and _has_model(engine.config))
-    chosen = _chosen(engine.config, model) if asks else None
-    asking = None if chosen is None else _session(chosen).ask
+    asks = model is not None or (not no_model and has_model(engine.config))
+    chosen = chosen_model(engine.config, model) if asks else None
+    asking = None if chosen is None else model_session(chosen).ask
     answer = answer_from(question, found, "" if chosen is None else chosen.name, asking)
     if as_json:
         json_output.document({"question": question, **answer.document()})
@@ -136,7 +131,7 @@ def extract(
     with running_session(name) as client:
         questioner = PageQuestioner(
             lambda operation: performed(client, operation),
-            lambda asked: _session(_chosen(engine.config, model)).ask(asked),
+            lambda asked: model_session(chosen_model(engine.config, model)).ask(asked),
             KeptSelectors(selectors_path(engine.store)),
         )
         try:
@@ -162,35 +157,3 @@ def _schema(file: Path) -> Mapping[str, Any]:
         return read_schema(json.loads(file.read_text("utf-8")), (str(file),))
     except (OSError, ValueError, RecursionError) as exc:
         raise UsageError(f"{file}: no JSON Schema: {exc}") from exc
-
-
-def _chosen(config: Config, name: str | None) -> ChosenModel:
-    """Return the model to ask: the named one, else the default.
-
-    Raises:
-        EnvironmentLacks: there is none.
-    """
-    from uncaged_models.choice import choose, choose_name
-
-    try:
-        return choose(choose_name(name, (), config, os.environ), config, os.environ)
-    except EnvironmentLacks as exc:  # there is no thread to resume
-        raise EnvironmentLacks(f"{exc.what}; {exc.remedy}" if exc.remedy else exc.what) from None
-
-
-def _has_model(config: Config) -> bool:
-    """Whether a model is configured."""
-    from uncaged_models.choice import choose_name
-
-    try:
-        choose_name(None, (), config, os.environ)
-    except EnvironmentLacks:
-        return False
-    return True
-
-
-def _session(chosen: ChosenModel) -> ModelSession:
-    from uncaged_engine.door.effects import Cancel
-    from uncaged_models.questions import ModelSession
-
-    return ModelSession(chosen, os.environ, Cancel())

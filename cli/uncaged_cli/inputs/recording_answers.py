@@ -45,13 +45,13 @@ def chosen_parameters(recording: Recording, pairs: Iterable[str]) -> Mapping[str
     return chosen
 
 
-def named_values(pairs: Iterable[str]) -> dict[str, str]:
-    """Return the values of ``--param NAME=VALUE`` by name."""
+def named_values(pairs: Iterable[str], option: str = "--param") -> dict[str, str]:
+    """Return the values of an option ``NAME=VALUE`` by name."""
     named = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"--param {pair!r} is not NAME=VALUE")
+            raise UsageError(f"{option} {pair!r} is not NAME=VALUE")
         named[name] = value
     return named
 

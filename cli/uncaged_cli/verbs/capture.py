@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_browser.session.address import DEFAULT_SESSION
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.records import replace
 
 from ..inputs.options import accept_option, json_option, thread_argument
 from ..inputs.recording_answers import may_save, named_values
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from uncaged_capture.candidate import FlowCandidate
     from uncaged_capture.traces import StepTrace
     from uncaged_engine.api import Engine, ThreadView
+
+    from ..capture_words import WordingOptions
 
 FORMS = ("web", "script", "task", "block", "workflow")
 
@@ -41,6 +44,24 @@ FORMS = ("web", "script", "task", "block", "workflow")
     metavar="NAME=VALUE",
     help="Make a value a parameter. May be repeated. Without it, values of the prompt that recur.",
 )
+@click.option(
+    "--example",
+    "examples",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Run the flow once more with this value of a parameter before it is saved. May be repeated, for"
+    " further parameters of the same run.",
+)
+@click.option(
+    "--polish",
+    is_flag=True,
+    help="Let a model improve the name, the description and the sentence patterns.",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="The model of --polish, of those in config.yaml; without it, the default one.",
+)
 @click.option("--step", type=click.IntRange(min=1), metavar="N", help="The role step to capture.")
 @click.option("--resend", is_flag=True, help="Let the proof run send data again, without asking.")
 @click.option("--unproved", is_flag=True, help="Save the flow even if the proof run fails.")
@@ -52,6 +73,9 @@ def command(
     form: str | None,
     name: str | None,
     pairs: tuple[str, ...],
+    examples: tuple[str, ...],
+    polish: bool,
+    model: str | None,
     step: int | None,
     resend: bool,
     unproved: bool,
@@ -63,13 +87,17 @@ def command(
     The actions of its agent in the browser become a web flow, its commands and changes of files a
     script flow, its calls of flows a task flow. The flow runs once more before it is saved. That
     proof run repeats nothing that leaves the machine without a yes: a flow that would is saved as
-    unproved from that step on.
+    unproved from that step on. With --example, a second run with other values follows, in which
+    nothing of that kind is done.
 
     \b
-    Example:
+    Examples:
       uncaged-workflow capture latest --as task --name week-report
+      uncaged-workflow capture latest --example genre=jazz --polish
     """
     from uncaged_capture.traces import traces_of
+
+    from ..capture_words import WordingOptions
 
     engine = open_engine()
     view = engine.thread(thread)
@@ -85,12 +113,15 @@ def command(
         named=named_values(pairs),
         step=step,
     )
+    if model is not None and not polish:
+        raise UsageError("--model is for --polish")
+    words = WordingOptions(polish=polish, model=model, has_name=name is not None, examples=examples)
     answers = _Answers(accept=accept, resend=resend, unproved=unproved, as_json=as_json)
     chosen = form or form_of(source)
     if chosen == "web":
-        _capture_web(source, answers)
+        _capture_web(source, words, answers)
     else:
-        _capture(_candidate(source, chosen), source.engine, answers)
+        _capture(_candidate(source, chosen), source, words, answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,32 +172,67 @@ def form_of(source: _Source) -> str:
     return "script" if any(map(has_script_calls, traces)) else "task"
 
 
-def _capture_web(source: _Source, answers: _Answers) -> None:
+def _capture_web(source: _Source, words: WordingOptions, answers: _Answers) -> None:
     """Capture what an agent did in a browser."""
-    from uncaged_capture.forms.web import captured_recipe, parameters_from, recording_of
+    from uncaged_browser.recording.summary import summary_of
+    from uncaged_capture.forms.web import captured_web, parameters_from, recording_of
 
+    from ..capture_words import WordedFlow
     from ..recorded_flow import KeptRecording, RecordedFlow
 
     id = source.view.summary.thread_id
     recording = recording_of(source.traces, source.name, id, source.step)
     parameters = source.named or parameters_from(recording, source.prompt)
-    recipe = captured_recipe(recording, parameters, source.prompt)
-    flow = RecordedFlow(source.engine, recording, parameters, recipe)
+    web = captured_web(recording, parameters, source.prompt)
+    before = RecordedFlow(source.engine, recording, parameters, web.recipe)
+    wording, example = words.chosen(
+        source.engine,
+        WordedFlow(
+            prompt=source.prompt,
+            wording=web.wording,
+            steps=[summary_of(step) for step in web.recipe["steps"]],
+            parameters=web.listed,
+            schema=before.schema,
+            recorded=before.values,
+        ),
+    )
+    recipe = replace(web, wording=wording).recipe
+    flow = RecordedFlow(source.engine, recording, parameters, recipe, wording)
     flow.show(quiet=answers.as_json)
     proof = flow.prove(DEFAULT_SESSION, accept=answers.accept, resend=answers.resend)
     if proof.state == "failed":
         may_save(proof, save=answers.unproved, keep=KeptRecording(recording, None).keep)
+    proof = flow.run_example(DEFAULT_SESSION, proof, example)
     added = flow.add(proof)
     flow.report(added, proof, as_json=answers.as_json)
 
 
-def _capture(candidate: FlowCandidate, engine: Engine, answers: _Answers) -> None:
+def _capture(
+    candidate: FlowCandidate, source: _Source, words: WordingOptions, answers: _Answers
+) -> None:
     """Capture a flow whose proof is a trial."""
+    from uncaged_bundles.validation.validate import read_bundle
+    from uncaged_capture.forms.form import default_of
+    from uncaged_engine.services.registry import KNOWN
+
+    from ..capture_words import WordedFlow
     from ..captured_flow import CapturedFlow
 
-    flow = CapturedFlow(engine, candidate)
+    wording, example = words.chosen(
+        source.engine,
+        WordedFlow(
+            prompt=source.prompt,
+            wording=candidate.wording,
+            steps=candidate.steps,
+            parameters=candidate.parameters,
+            schema=read_bundle(candidate.source(), KNOWN).descriptor.parameters,
+            recorded={one.name: default_of(one) for one in candidate.parameters},
+        ),
+    )
+    flow = CapturedFlow(source.engine, candidate.reworded(wording))
     flow.show(quiet=answers.as_json)
     proof = flow.prove(accept=answers.accept, resend=answers.resend)
+    proof = flow.run_example(proof, example)
     flow.require_result(proof, unproved=answers.unproved)
     added = flow.add(proof)
     flow.report(added, proof, as_json=answers.as_json)

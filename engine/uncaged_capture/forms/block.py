@@ -9,8 +9,9 @@ from uncaged_bundles.errors import RefusedError
 
 from ..linking import JoinedText, Linked, LinkedCall, ParameterValue, ResultReference
 from ..steps import FlowSteps
-from .form import default_of, description_of, patterns_of
-from .task import NUMBERS, CapturedTask, variables_of
+from ..wording import NUMBERS, wording_of
+from .form import default_of
+from .task import CapturedTask, variables_of
 
 __all__ = ["captured_block"]
 
@@ -40,13 +41,11 @@ def captured_block(steps: FlowSteps, name: str) -> CapturedTask:
         blocks.append({"type": "code", "config": {"expression": names[steps.result]}})
         lines.append(f"result: {names[steps.result]}")
     recipe = {
-        "name": name,
-        "description": description_of(steps.prompt),
         "active": True,
-        "grammarPatterns": [one["pattern"] for one in patterns_of(steps.prompt, steps.parameters)],
         "steps": [{"type": "start", "config": {"variables": _variables(steps)}}, *blocks],
     }
-    return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=tuple(lines))
+    wording = wording_of(name, steps.prompt, steps.parameters)
+    return CapturedTask(wording=wording, recipe=recipe, flow_steps=steps, steps=tuple(lines))
 
 
 def _variables(steps: FlowSteps) -> list[dict[str, object]]:

@@ -18,6 +18,7 @@ from ..calls import Command, FileEdit, FileLook, FileWrite, FlowCall, Other, Tra
 from ..commands import unsteady_parts
 from ..selecting import Dropped, Selection, select
 from ..values import Parameter, parameters_of
+from ..wording import wording_of
 from .access import (
     Access,
     access_of,
@@ -26,7 +27,7 @@ from .access import (
     add_made_with_directories,
     check_destruction,
 )
-from .form import Captured, default_of, description_of, patterns_of
+from .form import Captured, default_of
 from .results import Results
 from .rewriting import (
     Replacements,
@@ -174,18 +175,15 @@ class _Writer:
         access = self._access(commands, parameters)
         recipe = {
             "version": 1,
-            "actionName": name,
-            "displayName": name,
-            "description": description_of(prompt, self.parameters),
             "parameters": [self._declared(one) for one in parameters],
             "script": {"language": "bash", "body": body, "arguments": []},
-            "grammarPatterns": patterns_of(prompt, parameters),
             "sandbox": {**access.sandbox(), "maxExecutionTime": 300},
             "source": {"type": "captured"},
         }
         secrets = {one.secret: tuple(access.programs) for one in parameters if one.secret}
         captured = Captured(
             recipe=recipe,
+            wording=wording_of(name, prompt, parameters, self.parameters),
             parameters=parameters,
             steps=tuple(shown(call) for call in self.selection.kept),
             dropped=self.selection.dropped,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from uncaged_bundles.builders.recipes.flows import ScriptFlow
@@ -18,9 +19,11 @@ from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 
 from ..calls import Command, FileEdit, FileWrite, calls_of
 from ..candidate import MayAct
+from ..other_values import OtherRun, run_with
 from ..proving import TrialProof, prove
 from ..traces import StepTrace, answer_of, only_step
 from ..values import Parameter
+from ..wording import Wording, worded
 from ..workspaces import FreshWorkspace, files_of
 from .script import Expected, ScriptCapture, capture_script
 
@@ -33,7 +36,7 @@ _COMPLAINTS = "[standard error]\n"
 class ScriptCandidate:
     """A script flow that was made of a role step. seq: of that step."""
 
-    name: str
+    wording: Wording
     view: ThreadView
     seq: int
     capture: ScriptCapture
@@ -62,11 +65,13 @@ class ScriptCandidate:
     def definition(self) -> str:
         return ""
 
+    def reworded(self, wording: Wording) -> ScriptCandidate:
+        return replace(self, wording=wording)
+
     def source(self, remark: str = "") -> bytes:
         """Return the bundle. remark: a sentence at the end of its description."""
         captured = self.capture.captured
-        text = f"{captured.recipe['description']} {remark}".strip()
-        flow = parse_recipe({**captured.recipe, "description": " ".join(text.split())})
+        flow = parse_recipe(worded(captured.recipe, self.wording, remark))
         if not isinstance(flow, ScriptFlow):
             raise EngineBug(f"the recipe of a script is a {type(flow).__name__}")
         if captured.secrets:
@@ -83,14 +88,12 @@ class ScriptCandidate:
         """
         capture = self.capture
         bundle = read_bundle(self.source(), KNOWN)
-        files = files_of(self.view.start, self.view.records, self.seq)
-        may_read = capture.sends is None and not capture.writes_outside
 
         def allow(effect: TrialEffect) -> bool:
-            return may_read or may_act(effect)
+            return self._only_reads or may_act(effect)
 
         try:
-            with FreshWorkspace.fresh(files, self.environment) as workspace:
+            with self._workspace() as workspace:
 
                 def compare(found: TrialResult) -> Sequence[str]:
                     return [*printed_differences(capture.printed, found), *workspace.differences()]
@@ -113,6 +116,36 @@ class ScriptCandidate:
             )
             return replace(proof, state="unproved", step=1, reason=reason)
         return proof
+
+    def run_with(self, engine: Engine, changed: Mapping[str, object]) -> OtherRun:
+        """Run the script with other values in another fresh workspace. One that reads from hosts
+        may do so, unless another path is outside of the workspace.
+        """
+        paths = [
+            str(changed[one.name])
+            for one in self.parameters
+            if one.type == "path" and one.name in changed
+        ]
+        with self._workspace() as workspace:
+            may_read = self._only_reads and all(map(workspace.holds, paths))
+            return run_with(
+                engine,
+                read_bundle(self.source(), KNOWN),
+                self.capture.captured.values,
+                changed,
+                directory=workspace.directory,
+                decisions=Decisions(allow=lambda _effect: may_read),
+            )
+
+    @property
+    def _only_reads(self) -> bool:
+        """Whether the script neither sends to hosts nor writes outside of the workspace."""
+        return self.capture.sends is None and not self.capture.writes_outside
+
+    def _workspace(self) -> AbstractContextManager[FreshWorkspace]:
+        """Return a fresh workspace with the files that the agent found."""
+        files = files_of(self.view.start, self.view.records, self.seq)
+        return FreshWorkspace.fresh(files, self.environment)
 
 
 def script_candidate(
@@ -158,7 +191,11 @@ def script_candidate(
         named=named,
     )
     return ScriptCandidate(
-        name=name, view=view, seq=trace.seq, capture=capture, environment=environment
+        wording=capture.captured.wording,
+        view=view,
+        seq=trace.seq,
+        capture=capture,
+        environment=environment,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import RefusedError
-from uncaged_bundles.records import dataclass
+from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine
 from uncaged_engine.services.registry import KNOWN
@@ -18,31 +18,27 @@ from uncaged_engine.services.trials import Decisions
 
 from ..candidate import MayAct
 from ..linking import JoinedText, Linked, LinkedCall, ParameterValue, ResultReference
+from ..other_values import OtherRun, run_with
 from ..proving import TrialProof, prove
 from ..steps import FlowSteps
 from ..values import Parameter
-from .form import default_of, description_of, patterns_of
+from ..wording import NUMBERS, Wording, worded, wording_of
+from .form import default_of
 
-__all__ = [
-    "NUMBERS",
-    "CapturedTask",
-    "captured_task",
-    "variables_of",
-]
+__all__ = ["CapturedTask", "captured_task", "variables_of"]
 
 _METHODS = {"flow": "call_action", "llm": "query_llm"}
 _TAKEN = frozenset({"api", "params", "print", "execute", "str"})
-NUMBERS = frozenset({"integer", "number"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedTask:
     """A task flow or a block flow made of steps. See `FlowCandidate`.
 
-    recipe: its JSON data. flow_steps: what it was made of.
+    recipe: its JSON data without its wording. flow_steps: what it was made of.
     """
 
-    name: str
+    wording: Wording
     recipe: Mapping[str, Any]
     flow_steps: FlowSteps
     steps: tuple[str, ...]
@@ -64,9 +60,10 @@ class CapturedTask:
         return ""
 
     def source(self, remark: str = "") -> bytes:
-        description = f"{self.recipe['description']} {remark}".strip()
-        recipe = {**self.recipe, "description": " ".join(description.split())}
-        return build_flow(parse_recipe(recipe), KNOWN).source
+        return build_flow(parse_recipe(worded(self.recipe, self.wording, remark)), KNOWN).source
+
+    def reworded(self, wording: Wording) -> CapturedTask:
+        return replace(self, wording=wording)
 
     def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
         return prove(
@@ -74,9 +71,16 @@ class CapturedTask:
             read_bundle(self.source(), KNOWN),
             compare=self.flow_steps.differences,
             prompt=self.flow_steps.prompt,
-            params={one.name: default_of(one) for one in self.parameters},
+            params=self._recorded,
             decisions=Decisions(known=self.flow_steps.known, allow=may_act),
         )
+
+    def run_with(self, engine: Engine, changed: Mapping[str, object]) -> OtherRun:
+        return run_with(engine, read_bundle(self.source(), KNOWN), self._recorded, changed)
+
+    @property
+    def _recorded(self) -> dict[str, object]:
+        return {one.name: default_of(one) for one in self.parameters}
 
 
 def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
@@ -90,16 +94,14 @@ def captured_task(steps: FlowSteps, name: str) -> CapturedTask:
             f"one call of a flow is no task: run it, uncaged-workflow run {steps.calls[0].ran.flow}"
         )
     recipe = {
-        "name": name,
-        "description": description_of(steps.prompt),
         "parameters": _recipe_parameters(steps.parameters),
         "script": _script(steps),
-        "grammarPatterns": patterns_of(steps.prompt, steps.parameters),
         "policy": _policy(steps),
     }
     names = variables_of(steps)
     lines = tuple(_line(call, names) for call in steps.calls)
-    return CapturedTask(name=name, recipe=recipe, flow_steps=steps, steps=lines)
+    wording = wording_of(name, steps.prompt, steps.parameters)
+    return CapturedTask(wording=wording, recipe=recipe, flow_steps=steps, steps=lines)
 
 
 def _policy(steps: FlowSteps) -> dict[str, object]:

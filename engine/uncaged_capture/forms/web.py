@@ -14,13 +14,13 @@ from uncaged_browser.healing.lexicon import actions_of
 from uncaged_browser.operations import Click, Fill, Operation, SetChecked, Type
 from uncaged_browser.recording.recording import Recording, read_recording
 from uncaged_browser.secrets import name_of_secret
-from uncaged_bundles.records import replace
+from uncaged_bundles.records import dataclass, replace
 
 from ..traces import StepTrace, only_step
-from ..values import kind_of, parameters_of
-from .form import description_of
+from ..values import Parameter, kind_of, parameters_of
+from ..wording import Wording, worded, wording_of
 
-__all__ = ["captured_recipe", "parameters_from", "recording_of"]
+__all__ = ["CapturedWeb", "captured_web", "parameters_from", "recording_of"]
 
 
 def recording_of(
@@ -123,18 +123,59 @@ def _recurs(value: str, words: str) -> bool:
     return bool(wanted) and re.search(rf"(?<!\w){wanted}(?!\w)", words) is not None
 
 
-def captured_recipe(
-    recording: Recording, parameters: Mapping[str, str], prompt: str
-) -> dict[str, Any]:
-    """Return the web recipe of a recording, described by the prompt of its thread."""
-    recipe: dict[str, Any] = recording.to_recipe(recording.name, parameters)
-    declared: Mapping[str, Mapping[str, Any]] = recipe["parameters"]
-    return {
-        **recipe,
-        "description": description_of(prompt),
-        "parameters": {name: _typed(fields) for name, fields in declared.items()},
-        "source": {"type": "goal", "originUrl": recording.url},
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedWeb:
+    """A web flow made of a recording. parameters: recorded value by name. core: its recipe without
+    its wording.
+    """
+
+    recording: Recording
+    parameters: Mapping[str, str]
+    wording: Wording
+    core: Mapping[str, Any]
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        return worded(self.core, self.wording)
+
+    @property
+    def listed(self) -> tuple[Parameter, ...]:
+        """The parameters as those of other forms."""
+        return _listed(self.parameters)
+
+
+def captured_web(recording: Recording, parameters: Mapping[str, str], prompt: str) -> CapturedWeb:
+    """Return the web flow of a recording, described by the prompt of its thread."""
+    core: dict[str, Any] = recording.to_recipe(recording.name, parameters)
+    declared: Mapping[str, Mapping[str, Any]] = core["parameters"]
+    return CapturedWeb(
+        recording=recording,
+        parameters=parameters,
+        wording=wording_of(recording.name, prompt, _as_in(prompt, _listed(parameters))),
+        core={
+            **core,
+            "parameters": {name: _typed(fields) for name, fields in declared.items()},
+            "source": {"type": "goal", "originUrl": recording.url},
+        },
+    )
+
+
+def _listed(parameters: Mapping[str, str]) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(name=name, value=value, type=kind_of(value), secret=name_of_secret(value) or "")
+        for name, value in parameters.items()
+    )
+
+
+def _as_in(prompt: str, parameters: Sequence[Parameter]) -> list[Parameter]:
+    """Return the parameters with their values as the prompt writes them, in capitals or not."""
+    found = []
+    for one in parameters:
+        words = r"\s+".join(map(re.escape, one.value.split()))
+        written = re.search(rf"(?<!\w){words}(?!\w)", prompt, re.IGNORECASE) if words else None
+        value = " ".join(written[0].split()) if written is not None else one.value
+        found.append(one if one.secret else replace(one, value=value))
+    return found
 
 
 def _typed(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from uncaged_bundles.authoring import END, START
 from uncaged_bundles.builders.definition import build_definition
 from uncaged_bundles.builders.schema import statuses
 from uncaged_bundles.builders.text.literal import write_constant, write_literal
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions, ThreadView
@@ -25,9 +25,10 @@ from uncaged_engine.services.registry import KNOWN
 from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 
 from ..candidate import MayAct
+from ..other_values import OtherRun
 from ..proving import TrialProof, prove
 from ..values import Parameter
-from .form import description_of
+from ..wording import Wording, wording_of
 
 __all__ = ["CapturedWorkflow", "captured_workflow"]
 
@@ -49,14 +50,14 @@ def result(ctx: View) -> dict[str, object]:
 class CapturedWorkflow:
     """A role workflow made of a thread. See `FlowCandidate`.
 
-    path: the role and the status of each of its steps, None for one without a status. described:
-    its description. fields: the descriptor of the thread's bundle. answers: the role steps.
+    wording: without sentence patterns, which role workflows have not. path: the role and the status
+    of each of its steps, None for one without a status. fields: the descriptor of the thread's
+    bundle. answers: the role steps.
     """
 
-    name: str
+    wording: Wording
     prompt: str
     params: Mapping[str, Any]
-    described: str
     path: tuple[tuple[str, str | None], ...]
     table: Mapping[str, str | Mapping[str, str]]
     fields: Mapping[str, Any]
@@ -82,18 +83,23 @@ class CapturedWorkflow:
 
     @property
     def definition(self) -> str:
-        return self._written(self.described, self.fields["policy"])
+        return self._written(self.wording.description, self.fields["policy"])
 
     def source(self, remark: str = "") -> bytes:
-        described = " ".join(f"{self.described} {remark}".split())
-        return _built(self.name, self._written(described, self.fields["policy"]))
+        described = " ".join(f"{self.wording.description} {remark}".split())
+        return _built(self.wording.name, self._written(described, self.fields["policy"]))
+
+    def reworded(self, wording: Wording) -> CapturedWorkflow:
+        return replace(self, wording=replace(wording, patterns=(), examples=()))
 
     def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
         """Follow the table over the recorded answers. No agent is asked, so the proof needs no
         repository and no rights.
         """
         del may_act
-        bundle = read_bundle(_built(self.name, self._written(self.described, {"role": {}})), KNOWN)
+        bundle = read_bundle(
+            _built(self.wording.name, self._written(self.wording.description, {"role": {}})), KNOWN
+        )
         roles = {role: _NO_AGENT for role, _ in self.path}
         proof = prove(
             engine,
@@ -107,6 +113,11 @@ class CapturedWorkflow:
         )
         reason = "the recorded answers take the same path; no agent was asked"
         return replace(proof, reason=reason) if proof.state == "proved" else proof
+
+    def run_with(self, engine: Engine, changed: Mapping[str, object]) -> OtherRun:
+        """Refuse: a captured workflow has no parameters."""
+        del engine
+        raise UsageError(f"a captured workflow has no parameter {next(iter(changed), '')!r}")
 
     def _known(self, effect: TrialEffect) -> Outcome | None:
         """Return the recorded answer of the step with this number."""
@@ -135,7 +146,7 @@ class CapturedWorkflow:
             _call(
                 "workflow = Workflow",
                 {
-                    "name": write_literal(self.name),
+                    "name": write_literal(self.wording.name),
                     "description": write_literal(described),
                     "roles": "ROLES",
                     "moderator": _table(self.table),
@@ -169,10 +180,9 @@ def captured_workflow(view: ThreadView, fields: Mapping[str, Any], name: str) ->
     start = view.start["parameters"]
     prompt = str(start.get("prompt", ""))
     return CapturedWorkflow(
-        name=name,
+        wording=replace(wording_of(name, prompt, ()), patterns=(), examples=()),
         prompt=prompt,
         params=start.get("params", {}),
-        described=description_of(prompt),
         path=path,
         table=_table_of(path, fields["roles"], [int(step["seq"]) for step in steps]),
         fields=fields,

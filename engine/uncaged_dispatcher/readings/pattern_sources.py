@@ -15,7 +15,7 @@ from uncaged_bundles.records import dataclass
 from ..calls import Call
 from ..constructions.construction import learn
 
-Origin = Literal["example", "translation", "construction", "description", "name"]
+Origin = Literal["example", "translation", "construction", "description", "name", "model"]
 SAMPLE_TEXT = "something"
 SAMPLE_NUMBER = 7
 MOST_WORDS = 8

@@ -13,18 +13,19 @@ from testbed.traced_calls import edited, ran, traced, wrote
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
 from uncaged_bundles.errors import RefusedError
 from uncaged_capture.forms.script import ScriptCapture, capture_script
+from uncaged_capture.wording import worded
 
 Calls = tuple[str, object, str]
 
 
 def captured(prompt: str, answer: str, *calls: Calls, **named: str) -> ScriptCapture:
     found = capture_script(traced(*calls), name="x", prompt=prompt, answer=answer, named=named)
-    parse_recipe(found.captured.recipe)
+    parse_recipe(recipe_of(found))
     return found
 
 
 def recipe_of(found: ScriptCapture) -> Mapping[str, Any]:
-    return found.captured.recipe
+    return worded(found.captured.recipe, found.captured.wording)
 
 
 def play(found: ScriptCapture, directory: Path, **values: str) -> str:
@@ -238,12 +239,9 @@ def test_the_prompt_becomes_a_sentence_pattern() -> None:
     found = captured(
         "Please put 'hello there' into notes.txt!", "ok", ran("echo 'hello there' > notes.txt")
     )
-    assert recipe_of(found)["grammarPatterns"] == [
-        {
-            "pattern": "Please put $(text:wildcard) into $(target:wildcard)",
-            "examples": ["Please put 'hello there' into notes.txt"],
-        }
-    ]
+    recipe = recipe_of(found)
+    assert recipe["grammarPatterns"] == ["Please put $(text:wildcard) into $(target:wildcard)"]
+    assert recipe["examples"] == [{"sentence": "Please put 'hello there' into notes.txt"}]
 
 
 def test_state_of_a_shell_ends_with_its_command(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from uncaged_browser.recording.recording import RecordingError
 from uncaged_bundles.errors import NotFoundError, UsageError
-from uncaged_capture.forms.web import captured_recipe, parameters_from, recording_of
+from uncaged_capture.forms.web import captured_web, parameters_from, recording_of
 from uncaged_capture.traces import StepTrace
 
 URL = "http://shop.test/"
@@ -53,7 +53,7 @@ def test_values_of_the_prompt_become_parameters_typed_by_their_form() -> None:
     recording = recording_of([found], "order", "01T")
     parameters = parameters_from(recording, PROMPT)
     assert parameters == {"number": "3", "goods": "red chairs", "price": "9.50", "remark": "007"}
-    recipe = captured_recipe(recording, parameters, PROMPT)
+    recipe = captured_web(recording, parameters, PROMPT).recipe
     assert {name: one["default"] for name, one in recipe["parameters"].items()} == {
         "number": 3,
         "goods": "red chairs",
@@ -110,7 +110,7 @@ def test_what_the_prompt_says_of_an_element_is_a_parameter(
     recording = recording_of([trace({"do": "click", "target": target}, fill("A", "b"))], "x", "01T")
     parameters = parameters_from(recording, prompt)
     assert parameters == found
-    step = captured_recipe(recording, parameters, prompt)["steps"][1]
+    step = captured_web(recording, parameters, prompt).recipe["steps"][1]
     assert len(step["target"]) == (1 if found else 2)
     for value in found.values():
         assert value not in str(step["target"]), "another value finds another element"
@@ -122,4 +122,18 @@ def test_a_value_that_was_typed_and_chosen_is_one_parameter() -> None:
     recording = recording_of([trace(fill("Search", "The Raven"), link)], "x", "01T")
     parameters = parameters_from(recording, "Look for The Raven, and open it")
     assert parameters == {"search": "The Raven"}
-    assert captured_recipe(recording, parameters, "")["parameters"]["search"]
+    assert captured_web(recording, parameters, "").recipe["parameters"]["search"]
+
+
+def test_the_prompt_becomes_a_sentence_pattern() -> None:
+    """A value is a capture there, in capitals or not; a prompt with a secret has no pattern."""
+    steps = (fill("Goods", "red chairs"), fill("Number", "3"))
+    recording = recording_of([trace(*steps)], "order", "01T")
+    prompt = "Order 3 Red chairs at the shop."
+    recipe = captured_web(recording, parameters_from(recording, prompt), prompt).recipe
+    assert recipe["grammarPatterns"] == ["Order $(number:number) $(goods:wildcard) at the shop"]
+    assert recipe["examples"] == [{"sentence": "Order 3 Red chairs at the shop"}]
+    with_secret = f"{prompt} password: hunter2-7"
+    found = captured_web(recording, parameters_from(recording, with_secret), with_secret).recipe
+    assert found["grammarPatterns"] == []
+    assert "hunter2" not in str(found)
