@@ -70,13 +70,13 @@ class CapturedFlow:
 
         if example is None or proof.state not in ("proved", "unproved"):
             return proof
-        note(f"second run, with {shown_values(example.values)} …")
+        note(f"a further run, with {shown_values(example.values)} …")
         try:
             self._other = self._candidate.run_with(self._engine, example.values)
         except (UsageError, NotFoundError) as exc:
             if isinstance(exc, UsageError) and not example.by_model:
                 raise
-            note("there was no second run: ", str(exc))
+            note("there was no further run: ", str(exc))
             return proof
         if self._other.state == "failed" and example.by_model:
             wording = without_example(self._candidate.wording, example)

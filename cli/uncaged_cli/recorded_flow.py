@@ -129,7 +129,7 @@ class RecordedFlow:
 
         if example is None or proof.state == "failed":
             return proof
-        note(f"second run, with {shown_values(example.values)} …")
+        note(f"a further run, with {shown_values(example.values)} …")
         started_ms = self._engine.clock_ms()
         values = {**self.values, **example.values}
         found = self._run(session, values, lambda _step, _reason: False)
