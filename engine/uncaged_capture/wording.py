@@ -19,6 +19,8 @@ __all__ = ["NUMBERS", "Wording", "without_secrets", "worded", "wording_of"]
 DESCRIPTION_CHARACTERS = 200
 PATTERN_CHARACTERS = 300
 NUMBERS = frozenset({"integer", "number"})
+_MARKS = re.compile(r"[^\w\s.:,'@%/-]|/(?=[/*])|(?<=/)/|(?<!\w)-|-(?!\w)")
+"""Marks that mean something in a pattern, such as the comment ``//`` in an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,5 @@ def _secrets(prompt: str, parameters: Sequence[Parameter]) -> list[tuple[str, st
 
 def _words(text: str) -> str:
     """Return words as a pattern has them, without marks of punctuation."""
-    words = [
-        re.sub(r"[()|$?*+\\]", r"\\\g<0>", word.strip(",;:!?.\"'`“”«»")) for word in text.split()
-    ]
+    words = [_MARKS.sub(r"\\\g<0>", word.strip(",;:!?.\"'`“”«»")) for word in text.split()]
     return " ".join(filter(None, words))
