@@ -90,7 +90,9 @@ def polished_words(
         question = question_of(name, flow.prompt, flow.steps, flow.parameters, known)
         answer = model_session(chosen).ask(question)
     except (EnvironmentLacks, ModelFailed, UsageError) as exc:
-        note("the wording is that of the prompt: ", str(exc))
+        # the remedy of a lacking model speaks of a thread to resume
+        why = exc.what if isinstance(exc, EnvironmentLacks) else str(exc)
+        note("the wording is that of the prompt: ", why)
         return flow.wording, None
     if not answer.fits or not isinstance(answer.value, Mapping):
         note("the wording is that of the prompt: the model's answer does not fit: ", answer.problem)
