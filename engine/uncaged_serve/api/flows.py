@@ -32,7 +32,7 @@ LIVE = frozenset(("running", "waiting", "paused"))
 MOST_LIVE = 20
 
 
-class FlowRow(ApiDocument):
+class ListedFlow(ApiDocument):
     flow: str
     hash: str
     since_ms: int
@@ -43,7 +43,7 @@ class FlowRow(ApiDocument):
 
 
 class FlowList(ApiDocument):
-    flows: list[FlowRow]
+    flows: list[ListedFlow]
     problems: list[str]
 
 
@@ -52,7 +52,7 @@ class FlowVersion(ApiDocument):
     since_ms: int
 
 
-class PastThread(ApiDocument):
+class PastRun(ApiDocument):
     thread_id: str
     status: str
     success: bool | None
@@ -73,7 +73,7 @@ class FlowDocument(ApiDocument):
     patterns: list[str]
     examples: list[Any]
     versions: list[FlowVersion]
-    past: list[PastThread]
+    past: list[PastRun]
     estimate: dict[str, Any]
     trusted: bool
 
@@ -84,7 +84,7 @@ class GraphDocument(ApiDocument):
     live: list[str]
 
 
-class Difference(ApiDocument):
+class VersionChanges(ApiDocument):
     old: str
     new: str
     sections: dict[str, list[str]]
@@ -276,7 +276,7 @@ ENDPOINTS = (
         summary="Difference of two versions: permissions first",
         handler=difference,
         query=DifferenceQuery,
-        answer=Difference,
+        answer=VersionChanges,
     ),
     ApiEndpoint(
         method="GET",
