@@ -30,6 +30,7 @@ from . import (
     snapshot,
     starting,
     steps,
+    thread_store,
     tracing,
     turns,
     waiting,
@@ -44,7 +45,18 @@ from .bench import SHARED_MEMORY, Bench, Figure, filesystem_of
 from .table import Row, as_document, render
 
 MODULES = (
-    *(counts, steps, turns, tracing, replaying, checking, starting, registry, listing),
+    *(
+        counts,
+        steps,
+        turns,
+        tracing,
+        replaying,
+        checking,
+        starting,
+        registry,
+        listing,
+        thread_store,
+    ),
     *(
         waiting,
         crowds,

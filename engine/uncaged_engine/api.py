@@ -49,6 +49,8 @@ from .worker import client
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
     from .door.effects import Cancel
     from .threads.estimate import Estimate
+    from .threads.filtering import ThreadFilter
+    from .threads.paging import ThreadPage
     from .threads.regression import ReplayCheck
     from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification
@@ -265,6 +267,35 @@ class Engine:
                 else [one for one in summaries if one.hash == bundle_hash]
             )
         return self._last_first(summaries)
+
+    def page(
+        self,
+        wanted: ThreadFilter | None = None,
+        *,
+        before: str | None = None,
+        limit: int = 50,
+        most_read: int | None = None,
+    ) -> ThreadPage:
+        """List the first *limit* threads that fit, those started last first, at the cost of these
+        threads alone.
+
+        Args:
+            before: from the page before. most_read: after so many journals that the index does not
+                know yet, the page ends early.
+        Raises:
+            UsageError: *before* is no place in a list.
+        """
+        from .threads.filtering import ThreadFilter
+        from .threads.paging import page
+
+        return page(
+            self.store,
+            wanted or ThreadFilter(),
+            before=before,
+            limit=limit,
+            now_ms=self.clock_ms(),
+            most_read=most_read,
+        )
 
     def _last_first(self, summaries: Iterable[ThreadSummary]) -> list[ThreadSummary]:
         order = self.store.start_order()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..errors import StorageError
@@ -37,11 +37,11 @@ class OrderPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderTail:
-    """The log after a place. started: ids alone. taken_up: with their bundles, in the order of the
-    last lines.
+    """The log after a place. started: ids in order, with the places of their lines. taken_up: with
+    their bundles, in the order of the last lines.
     """
 
-    started: tuple[ThreadId, ...]
+    started: Mapping[ThreadId, int]
     taken_up: tuple[tuple[BundleHash, ThreadId], ...]
     place: OrderPlace
 
@@ -76,12 +76,15 @@ def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
         return None
     end = data.rfind(b"\n") + 1
     if end <= len(place.preceding):
-        return OrderTail(started=(), taken_up=(), place=place)
-    started: dict[ThreadId, None] = {}
+        return OrderTail(started={}, taken_up=(), place=place)
+    started: dict[ThreadId, int] = {}
     taken_up: dict[tuple[BundleHash, ThreadId], None] = {}
-    for text in data[len(place.preceding) : end].decode("ascii", "replace").split("\n"):
+    at = place.offset
+    for line in data[len(place.preceding) : end].split(b"\n"):
+        text, begin = line.decode("ascii", "replace"), at
+        at += len(line) + 1
         if is_thread_id(thread := text.removeprefix(CHILD)):
-            started[ThreadId(thread)] = None
+            started[ThreadId(thread)] = begin
         elif text.startswith(TAKEN_UP):
             hash, _, thread = text[1:].partition("/")
             if is_bundle_hash(hash) and is_thread_id(thread):
@@ -89,7 +92,7 @@ def read_since(path: Path, place: OrderPlace) -> OrderTail | None:
                 taken_up[BundleHash(hash), ThreadId(thread)] = None
     offset = place.offset - len(place.preceding) + end
     return OrderTail(
-        started=tuple(started),
+        started=started,
         taken_up=tuple(taken_up),
         place=OrderPlace(offset=offset, preceding=data[max(0, end - _PRECEDING_BYTES) : end]),
     )

@@ -43,14 +43,7 @@ def command(
 ) -> None:
     """List the threads of all flows, or of FLOW, newest first."""
     engine = open_engine()
-    threads = of_flow(engine, flow) if flow else engine.threads()
-    if statuses:
-        threads = [
-            thread
-            for thread in threads
-            if thread.status in statuses or (thread.success is False and UNSUCCESSFUL in statuses)
-        ]
-    threads = threads[:limit]
+    threads = newest(engine, flow, statuses, limit)
     if as_json:
         json_output.document([summary_document(thread) for thread in threads])
         return
@@ -65,6 +58,21 @@ def command(
         width=width,
     ):
         result(*line)
+
+
+def newest(
+    engine: Engine, flow: str | None, statuses: tuple[str, ...], limit: int | None
+) -> list[ThreadSummary]:
+    """Return the newest threads, or all, of a flow and with one of the statuses."""
+    from uncaged_engine.threads.filtering import ThreadFilter, versions_of
+
+    name, versions = versions_of(engine.registry, flow) if flow else (None, frozenset())
+    wanted = ThreadFilter(statuses=statuses, flow=name, versions=versions)
+    if limit is not None and (found := engine.page(wanted, limit=limit).threads):
+        return list(found)
+    now = now_ms()
+    listed = of_flow(engine, flow) if flow else engine.threads()
+    return [thread for thread in listed if wanted.fits(thread, now)][:limit]
 
 
 def of_flow(engine: Engine, flow: str) -> list[ThreadSummary]:

@@ -95,6 +95,9 @@ class JournalFile:
                 raise JournalBusy(
                     f"thread {thread} was archived or removed just now; look at it again"
                 )
+            # locked, and nothing written yet: see `state.index`
+            store.note_taken_up(bundle, thread)
+            # crash here: named as locked, and nothing written; the next reader finds the lock free
             # first: what is read below must be what the next power cut would leave
             rewrite_doubtful(fd, path)
             read = partial(recover, bundle=bundle, thread=thread)

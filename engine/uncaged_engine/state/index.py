@@ -1,86 +1,68 @@
-"""SQLite index of a store's threads (``index.db``): names, summaries of ended threads, and the
-journals that may be locked.
+"""SQLite index of a store's threads: names, summaries of threads that have stopped, and journals
+that may be locked.
 
 Journals are the only truth; the file may be deleted at any time.
 
 Rule 1: a summary is kept with the stamp of the journal's file (inode, size, times of change in ns)
   from before it was read, and counts only while the file has that stamp. A resume, a cut tail, a
   restored backup or an edit change it, whatever a clock says.
-Rule 2: only what the journal's bytes decide alone is kept: the summary of a thread that has ended,
-  and has no effect about which a person has to decide. Of any other thread the index knows the
-  name.
-Rule 3: a worker writes to the order log after it took a journal's lock, and before it appends. So
+Rule 2: a summary is `sure` if the journal's bytes decide it alone, as long as no process holds the
+  lock. One that is not has an effect about which a person may have to decide: its journal is read
+  before it is shown. Of any other thread the index knows the name.
+Rule 3: a process writes to the order log after it took a journal's lock, and before it appends. So
   whatever is locked is in `taken_up`, or in the log after the place that the index knows. A row
   goes only if its lock was seen free after the log had been read that far, and if it was not taken
-  up again since.
-Rule 4: a file that is damaged, foreign or of another version is thrown away; one that cannot be
-  used just now is done without. Connections share a lock on the directory ``run``, and the process
-  that throws the file away holds it alone: SQLite finds its side files by name, and must not find
-  those of another file.
+  up again since. A thread that is taken up loses its summary, and gets none from what was read
+  before that.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
-import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TypeAlias
 
 from uncaged_bundles.ids import BundleHash, ThreadId, is_bundle_hash, is_thread_id
 from uncaged_bundles.storage.order import OrderPlace, OrderTail
 from uncaged_bundles.storage.store import Store
 
 from ..journal.usage import NOTHING
+from .index_file import ask, written
 
 if TYPE_CHECKING:  # completion does without
     from .observe import ThreadSummary
     from .states import State
 
-NAME = "index.db"
-SIDE_FILES = ("-journal", "-wal", "-shm")
-APPLICATION = 0x756E6361
-VERSION = 1
-BUSY_S = 2.0
 MAX_TEXT = 1 << 16
 MAX_INTEGER = (1 << 63) - 1
-SCHEMA = (
-    "CREATE TABLE log (place INTEGER NOT NULL, witness BLOB NOT NULL) STRICT",
-    "CREATE TABLE taken_up (hash TEXT NOT NULL, thread TEXT NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (hash, thread)) STRICT",
-    "CREATE TABLE threads (thread TEXT NOT NULL, hash TEXT NOT NULL, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, "
-    "status TEXT, flow TEXT, steps INTEGER, started_ms INTEGER, updated_ms INTEGER, message TEXT, success INTEGER, spent TEXT, "
-    "PRIMARY KEY (thread, hash)) STRICT",
-)
-_ROWS = (
-    "SELECT hash || '/' || thread, inode, size, mtime_ns, ctime_ns, status, flow, steps, started_ms, updated_ms, message, success, spent "
-    "FROM threads WHERE status IN ('completed', 'failed', 'killed', 'limit') AND typeof(thread) = 'text' AND typeof(hash) = 'text' "
-    "AND typeof(flow) = 'text' AND typeof(message) = 'text' AND typeof(spent) = 'text' AND typeof(steps) = 'integer' "
+COLUMNS = "inode, size, mtime_ns, ctime_ns, status, flow, agents, steps, started_ms, updated_ms, message, success, spent"
+"""The columns of a summary, after its name in a `Row`."""
+WHOLE = (
+    "typeof(thread) = 'text' AND typeof(hash) = 'text' AND typeof(flow) = 'text' AND typeof(message) = 'text' "
+    "AND typeof(spent) = 'text' AND typeof(agents) = 'text' AND typeof(steps) = 'integer' "
     "AND typeof(started_ms) = 'integer' AND typeof(updated_ms) = 'integer'"
 )
-_UNAVAILABLE = frozenset(
-    (
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PROTOCOL,
-    )
+_ENDED = "sure IS 1 AND status IN ('completed', 'failed', 'killed', 'limit')"
+_ROWS = f"SELECT hash || '/' || thread, {COLUMNS} FROM threads WHERE {_ENDED} AND {WHOLE}"  # noqa: S608 - constants
+_NAMES = f"SELECT hash || '/' || thread FROM threads WHERE NOT ({_ENDED})"  # noqa: S608 - constants
+_FORGET = "UPDATE threads SET status = NULL, sure = NULL WHERE thread = ? AND hash = ?"
+_KEEP = (
+    "UPDATE threads SET inode = :inode, size = :size, mtime_ns = :mtime_ns, ctime_ns = :ctime_ns, status = :status, sure = :sure, "
+    "flow = :flow, agents = :agents, cost = :cost, steps = :steps, started_ms = :started_ms, updated_ms = :updated_ms, "
+    "success = :success, spent = :spent, message = :message WHERE thread = :thread AND hash = :hash"
 )
-
+_NAME = (
+    "INSERT INTO threads (hash, thread, place) VALUES "
+    "(?1, ?2, coalesce((SELECT max(place) FROM threads WHERE thread = ?2), -1)) ON CONFLICT DO NOTHING"
+)
 Place = tuple[BundleHash, ThreadId]
 Stamp = tuple[int, int, int, int]
-Row: TypeAlias = "tuple[str, int, int, int, int, State, str, int, int, int, str, int | None, str]"
-T = TypeVar("T")
+Row: TypeAlias = (
+    "tuple[str, int, int, int, int, State, str, str, int, int, int, str, int | None, str]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +71,14 @@ class Noted:
 
     taken_up: journals that may be locked, with the place in the log at which the index learned of
     each; None: not in the index yet.
-    names: ids that only the log has so far.
+    names: ids that only the log had so far. place: the end of the log. is_kept: whether the index
+    has all that by now.
     """
 
     taken_up: dict[Place, int | None]
     names: tuple[tuple[ThreadId, str], ...]
+    place: OrderPlace
+    is_kept: bool
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
@@ -104,42 +89,61 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 
 def rows(store: Store) -> tuple[dict[str, Row], set[str]]:
-    """Return the kept summaries by ``HASH/ID``, and the names of the same form that have none."""
+    """Return the kept summaries of ended threads by ``HASH/ID``, and the other threads' names."""
 
     def work(connection: sqlite3.Connection) -> tuple[dict[str, Row], set[str]]:
-        names = connection.execute("SELECT hash || '/' || thread FROM threads WHERE status IS NULL")
+        names = connection.execute(_NAMES)
         return {row[0]: row for row in connection.execute(_ROWS)}, {name for (name,) in names}
 
-    return _ask(store, work) or ({}, set())
+    return ask(store, work) or ({}, set())
 
 
 def remember(
     store: Store,
-    fresh: Iterable[tuple[Stamp, ThreadSummary]],
+    fresh: Iterable[tuple[Stamp, ThreadSummary, bool]],
     *,
-    names: Iterable[str],
-    gone: Iterable[str],
+    since: OrderPlace | None,
+    names: Iterable[str] = (),
+    gone: Iterable[str] = (),
 ) -> None:
     """Keep summaries that were read from journals with these stamps, add names of threads without
     one, and drop threads that are gone.
+
+    Args:
+        fresh: with each summary, whether it is `sure`. since: the end of the order log before they
+            were read; None: not known, so that a summary is not kept where others rely on it.
     """
-    kept = [row for stamp, summary in fresh if (row := _row_of(stamp, summary)) is not None]
+    kept = [
+        row for stamp, summary, sure in fresh if (row := _row_of(stamp, summary, sure)) is not None
+    ]
     more, dropped = [_split(name) for name in names], [_split(name) for name in gone]
     if not (kept or more or dropped):
         return
 
     def work(connection: sqlite3.Connection) -> None:
-        with _written(connection):
-            connection.executemany(
-                "INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                kept,
-            )
-            connection.executemany(
-                "INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", more
-            )
+        with written(connection):
+            connection.executemany(_NAME, [*more, *((row["hash"], row["thread"]) for row in kept)])
+            connection.executemany(_KEEP, _unchanged(store, connection, kept, since))
             connection.executemany("DELETE FROM threads WHERE hash = ? AND thread = ?", dropped)
 
-    _ask(store, work)
+    ask(store, work)
+
+
+def _unchanged(
+    store: Store,
+    connection: sqlite3.Connection,
+    kept: list[dict[str, object]],
+    since: OrderPlace | None,
+) -> Iterable[dict[str, object]]:
+    """Return the rows of threads that no process took up since the log had its end at *since*.
+    Whoever advances the index later than this transaction forgets what was taken up later.
+    """
+    tail = None if since is None else store.noted_since(since)
+    if tail is None:
+        founded = connection.execute("SELECT count(*) FROM log").fetchone()[0]
+        return () if founded else kept
+    taken_up = set(tail.taken_up)
+    return (row for row in kept if (row["hash"], row["thread"]) not in taken_up)
 
 
 def noted(store: Store) -> Noted | None:
@@ -164,39 +168,61 @@ def noted(store: Store) -> Noted | None:
             if is_bundle_hash(hash) and is_thread_id(thread)
         }
         taken_up.update(dict.fromkeys(tail.taken_up))
+        is_kept = True
         if tail.place != place:
-            # it cannot be written just now: the next reader reads the same lines
-            with suppress(sqlite3.OperationalError):
+            try:
                 _advance(connection, place, tail)
+            # it cannot be written just now: the next reader reads the same lines
+            except sqlite3.OperationalError:
+                is_kept = False
         whole = {thread for _, thread in tail.taken_up}
         names = [(thread, hash) for hash, thread in tail.taken_up] + [
             (thread, "") for thread in tail.started if thread not in whole
         ]
-        return Noted(taken_up=taken_up, names=tuple((thread, str(hash)) for thread, hash in names))
+        return Noted(
+            taken_up=taken_up,
+            names=tuple((thread, str(hash)) for thread, hash in names),
+            place=tail.place,
+            is_kept=is_kept,
+        )
 
-    return _ask(store, work)
+    return ask(store, work)
 
 
 def found(
-    store: Store, place: OrderPlace, *, names: Sequence[Place], locked: Sequence[Place]
+    store: Store,
+    place: OrderPlace,
+    *,
+    started: Mapping[ThreadId, int],
+    journals: Sequence[tuple[Place, Stamp | None]],
+    locked: Sequence[Place],
 ) -> None:
-    """Begin anew with all names, and with the journals that were *locked* after the order log had
-    been read up to *place*.
+    """Begin anew with all *journals*, their stamps and the places of their starts in the order log,
+    and with those that were *locked* after the log had been read up to *place*.
     """
+    unlocked = {one: stamp for one, stamp in journals if stamp is not None} | dict.fromkeys(locked)
 
     def work(connection: sqlite3.Connection) -> None:
-        with _written(connection):
+        with written(connection):
             connection.execute("DELETE FROM log")
             connection.execute("DELETE FROM taken_up")
             connection.execute("INSERT INTO log VALUES (?, ?)", (place.offset, place.preceding))
             connection.executemany(
                 "INSERT INTO taken_up VALUES (?, ?, ?)", [(*one, place.offset) for one in locked]
             )
+            rows = connection.execute(
+                "SELECT hash, thread, inode, size, mtime_ns, ctime_ns FROM threads WHERE status IS NOT NULL"
+            ).fetchall()
             connection.executemany(
-                "INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", names
+                _FORGET, [(row[1], row[0]) for row in rows if unlocked.get(row[:2]) != row[2:]]
+            )
+            connection.executemany(
+                "INSERT INTO threads (hash, thread, place) VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET place = excluded.place",
+                [(hash, thread, started.get(thread, -1)) for (hash, thread), _ in journals],
             )
 
-    _ask(store, work)
+    ask(store, work)
 
 
 def release(store: Store, free: Iterable[tuple[Place, int | None]]) -> None:
@@ -207,12 +233,12 @@ def release(store: Store, free: Iterable[tuple[Place, int | None]]) -> None:
     if dropped:
 
         def work(connection: sqlite3.Connection) -> None:
-            with _written(connection):
+            with written(connection):
                 connection.executemany(
                     "DELETE FROM taken_up WHERE hash = ? AND thread = ? AND place = ?", dropped
                 )
 
-        _ask(store, work)
+        ask(store, work)
 
 
 def newest(
@@ -237,7 +263,7 @@ def newest(
                     break
         return list(ids)
 
-    return _ask(store, work)
+    return ask(store, work)
 
 
 def neighbours(store: Store, ids: Iterable[ThreadId]) -> list[str]:
@@ -257,14 +283,15 @@ def neighbours(store: Store, ids: Iterable[ThreadId]) -> list[str]:
         ]
         return [one for one in near if isinstance(one, str)]
 
-    return _ask(store, work) or []
+    return ask(store, work) or []
 
 
-def _row_of(stamp: Stamp, summary: ThreadSummary) -> tuple[object, ...] | None:
+def _row_of(stamp: Stamp, summary: ThreadSummary, sure: bool) -> dict[str, object] | None:
     """Return the columns of a summary; None if one of them is nothing that SQLite takes, or too
     long to be worth keeping.
     """
-    if len(summary.message) > MAX_TEXT or not all(
+    agents = json.dumps(summary.agents) if summary.agents else ""
+    if len(summary.message) + len(agents) > MAX_TEXT or not all(
         abs(one) <= MAX_INTEGER for one in (*stamp, summary.started_ms, summary.updated_ms)
     ):
         return None
@@ -272,19 +299,26 @@ def _row_of(stamp: Stamp, summary: ThreadSummary) -> tuple[object, ...] | None:
         f"{summary.name}{summary.message}".encode()
     except UnicodeEncodeError:  # half of a pair, which JSON can hold
         return None
-    return (
-        summary.thread_id,
-        summary.hash,
-        *stamp,
-        summary.status,
-        summary.name,
-        summary.steps,
-        summary.started_ms,
-        summary.updated_ms,
-        summary.message,
-        summary.success,
-        "" if summary.spent == NOTHING else json.dumps(asdict(summary.spent)),
-    )
+    inode, size, mtime_ns, ctime_ns = stamp
+    return {
+        "thread": summary.thread_id,
+        "hash": summary.hash,
+        "inode": inode,
+        "size": size,
+        "mtime_ns": mtime_ns,
+        "ctime_ns": ctime_ns,
+        "status": summary.status,
+        "sure": int(sure),
+        "flow": summary.name,
+        "agents": agents,
+        "cost": summary.spent.cost,
+        "steps": summary.steps,
+        "started_ms": summary.started_ms,
+        "updated_ms": summary.updated_ms,
+        "success": summary.success,
+        "spent": "" if summary.spent == NOTHING else json.dumps(asdict(summary.spent)),
+        "message": summary.message,
+    }
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -294,7 +328,7 @@ def _split(name: str) -> tuple[str, str]:
 
 def _advance(connection: sqlite3.Connection, place: OrderPlace, tail: OrderTail) -> None:
     """Take in what the log has after *place*, unless another process did so since it was read."""
-    with _written(connection):
+    with written(connection):
         # compare and set: a process that read the same tail later must not move the place back
         moved = connection.execute(
             "UPDATE log SET place = ?, witness = ? WHERE place = ? AND witness = ?",
@@ -303,136 +337,16 @@ def _advance(connection: sqlite3.Connection, place: OrderPlace, tail: OrderTail)
         if moved.rowcount != 1:
             return
         connection.executemany(
-            "INSERT OR IGNORE INTO threads (hash, thread) VALUES ('', ?)",
-            [(thread,) for thread in tail.started],
+            "INSERT OR IGNORE INTO threads (hash, thread, place) VALUES ('', ?, ?)",
+            tail.started.items(),
         )
+        connection.executemany(_NAME, tail.taken_up)
+        connection.executemany(_FORGET, [(thread, hash) for hash, thread in tail.taken_up])
         connection.executemany(
             "DELETE FROM threads WHERE hash = '' AND thread = ?",
             [(thread,) for _, thread in tail.taken_up],
         )
         connection.executemany(
-            "INSERT OR IGNORE INTO threads (hash, thread) VALUES (?, ?)", tail.taken_up
-        )
-        connection.executemany(
             "INSERT OR REPLACE INTO taken_up VALUES (?, ?, ?)",
             [(*one, tail.place.offset) for one in tail.taken_up],
         )
-
-
-@contextmanager
-def _written(connection: sqlite3.Connection) -> Iterator[None]:
-    """Make one transaction of a block."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-class _ForeignFile(Exception):
-    """The file is not an index of this version."""
-
-
-def _ask(store: Store, work: Callable[[sqlite3.Connection], T]) -> T | None:
-    """Return what *work* returns; None if there is no index to be had. A file that is none is
-    thrown away, and an empty one is asked.
-    """
-    path = store.root / NAME
-    # twice: a foreign file is thrown away, and the empty one in its place is asked
-    for _ in range(2):
-        with _directory_lock(store.run, fcntl.LOCK_SH) as is_ours:
-            if not is_ours:
-                return None
-            try:
-                with closing(_connect(path)) as connection:
-                    return work(connection)
-            except _ForeignFile:
-                pass
-            except sqlite3.Error as exc:
-                if getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in _UNAVAILABLE:
-                    return None
-            except OSError:
-                return None
-        with _directory_lock(store.run, fcntl.LOCK_EX) as is_ours:
-            if not is_ours or not _throw_away(path):
-                return None
-    return None
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open the index, and make it if the file is empty or missing.
-
-    Raises:
-        _ForeignFile: it is something else.
-    """
-    # created here: SQLite would make it readable by other users
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    found = path.lstat()
-    if not stat.S_ISREG(found.st_mode):
-        raise _ForeignFile
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        path.chmod(0o600)
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=BUSY_S, isolation_level=None
-    )
-    try:
-        if not found.st_size:
-            _make(connection)
-        head = [
-            connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version", "journal_mode")
-        ]
-        tables = tuple(
-            sql
-            for (sql,) in connection.execute(
-                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
-            )
-        )
-        if head != [APPLICATION, VERSION, "delete"] or tables != SCHEMA:
-            raise _ForeignFile
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _make(connection: sqlite3.Connection) -> None:
-    with _written(connection):
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return  # another process was quicker
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        for table in SCHEMA:
-            connection.execute(table)
-
-
-def _throw_away(path: Path) -> bool:
-    try:
-        for one in (*(path.with_name(path.name + suffix) for suffix in SIDE_FILES), path):
-            one.unlink(missing_ok=True)
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
-def _directory_lock(directory: Path, kind: int) -> Iterator[bool]:
-    """Hold a lock on a directory; False if it cannot be had at once."""
-    try:
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        yield False
-        return
-    try:
-        try:
-            fcntl.flock(handle, kind | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +37,7 @@ class ThreadSummary:
 
     steps: finished ones. success: what a completed thread's result says (True if it says nothing),
     None for others.
+    agents: the names of the agents that are bound to its roles.
     spent: what it used up, without what a fork inherited. problem: why the thread cannot be read in
     full, if it cannot.
     imported: its first steps were recorded on another machine.
@@ -56,6 +58,7 @@ class ThreadSummary:
     problem: str | None = None
     imported: bool = False
     undecided: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,23 +102,29 @@ def summarise(
 
 def read_summary(
     store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
-) -> tuple[ThreadSummary, bool]:
-    """Return the same, and whether the journal's bytes decide it alone: it has ended, nothing is in
-    doubt, and no worker holds it.
+) -> tuple[ThreadSummary, bool | None]:
+    """Return the same, and what decides it while no process holds the journal's lock. True: the
+    journal's bytes alone. False: a handler, the bundle or other threads, too; they say whether a
+    person has to decide about an effect. None: it is locked, left in trouble, or unreadable.
 
     Raises:
         NotFoundError: it was removed since it was looked up.
     """
     summary, is_settled = _summary_of_file(store, bundle, thread, path)
-    directory = os.fspath(path).rpartition("/")[0]
-    if os.path.exists(f"{directory}/{thread}{origin.SUFFIX}"):  # noqa: PTH110 - a Path costs ten times as much, for each of ten thousand
-        summary = replace(summary, imported=True)
+    if is_imported(path, thread):
+        summary = replace(summary, imported=True, agents=())  # a stranger's
     return summary, is_settled
+
+
+def is_imported(path: Path | str, thread: ThreadId) -> bool:
+    """Tell whether another machine wrote the beginning of a journal."""
+    directory = os.fspath(path).rpartition("/")[0]
+    return os.path.exists(f"{directory}/{thread}{origin.SUFFIX}")  # noqa: PTH110 - a Path costs ten times as much, for each of ten thousand
 
 
 def _summary_of_file(
     store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
-) -> tuple[ThreadSummary, bool]:
+) -> tuple[ThreadSummary, bool | None]:
     try:
         fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
         if fd < 0:
@@ -134,7 +143,7 @@ def _summary_of_file(
                 data = read_range(fd, 0, size)
                 history = recover(data, bundle, thread)
                 summary = summary_of(history, store, bundle, thread, data, locked=locked, why=why)
-                return summary, not locked and why is None and _is_settled(history)
+                return summary, None if locked or why is not None else _is_settled(history)
             return _summary_of_tail(store, bundle, thread, fd, size, locked=locked)
         finally:
             os.close(fd)
@@ -153,18 +162,14 @@ def _summary_of_file(
             message="",
             problem=str(exc),
         )
-        return summary, False
+        return summary, None
 
 
 def _is_settled(history: History) -> bool:
-    """Whether a thread's end depends on nothing else. What an open effect needs depends on its
-    handler, the bundle and other threads.
+    """Whether a stopped thread's status depends on nothing else. What an open effect needs depends
+    on its handler, the bundle and other threads.
     """
-    return (
-        history.end is not None
-        and history.damage is None
-        and (history.pending is None or not history.pending.doubtful)
-    )
+    return history.damage is None and (history.pending is None or not history.pending.doubtful)
 
 
 def _opened(path: Path | str) -> int:
@@ -309,7 +314,19 @@ def summary_of(
         spent=history.spent.minus(history.inherited_spent),
         problem=problem,
         undecided=names,
+        agents=agents_of(history.start),
     )
+
+
+def agents_of(start: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the agents in a start record, each once."""
+    bound = start.get("agents")
+    if not isinstance(bound, Mapping):
+        return ()
+    roles = bound.get("roles")
+    agents = [bound.get("default"), *(roles.values() if isinstance(roles, Mapping) else ())]
+    names = [str(one["name"]) for one in agents if isinstance(one, Mapping) and "name" in one]
+    return tuple(dict.fromkeys(names))
 
 
 def _last_timestamp(data: bytes) -> int:
@@ -330,7 +347,7 @@ def _success(end: Mapping[str, Any] | None) -> bool | None:
 
 def _summary_of_tail(
     store: Store, bundle: BundleHash, thread: ThreadId, fd: int, size: int, *, locked: bool
-) -> tuple[ThreadSummary, bool]:
+) -> tuple[ThreadSummary, bool | None]:
     """Summarise from the last lines, and from the whole file only if they are not enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
     last = _line_start(tail, len(tail))
@@ -342,10 +359,11 @@ def _summary_of_tail(
             and steps is not None
             and (end["end"] not in RESUMABLE or _follows_step(tail, last))
         ):
+            start = _start_of(fd)
             summary = ThreadSummary(
                 thread_id=thread,
                 hash=bundle,
-                name=lines.flow_in(os.pread(fd, lines.HEAD_BYTES, 0)) or "",
+                name=str(start.get("name", "")),
                 status=status(Facts(end=str(end["end"])), locked=locked),
                 steps=steps,
                 started_ms=thread_created_ms(thread),
@@ -353,13 +371,26 @@ def _summary_of_tail(
                 message=end_message(end),
                 success=_success(end),
                 spent=NOTHING.plus(end.get("usage")),
+                agents=agents_of(start),
             )
-            return summary, not locked
+            return summary, None if locked else True
     data = os.pread(fd, size, 0)
     history = recover(data, bundle, thread)
-    return summary_of(
-        history, store, bundle, thread, data, locked=locked
-    ), not locked and _is_settled(history)
+    summary = summary_of(history, store, bundle, thread, data, locked=locked)
+    return summary, None if locked else _is_settled(history)
+
+
+def _start_of(fd: int) -> Mapping[str, Any]:
+    """Return the start record; empty if there is none."""
+    data = os.pread(fd, WINDOW_BYTES, 0)
+    if (end := data.find(b"\n")) < 0:
+        data = os.pread(fd, lines.MAX_LINE_BYTES, 0)
+        end = data.find(b"\n")
+    try:
+        record = json.loads(data[:end])
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _ends_settled(tail: bytes, last: int) -> bool:

@@ -20,22 +20,23 @@ from ..journal import origin, trouble
 from ..journal.usage import NOTHING, Spent
 from ..state import index
 from ..state.observe import ThreadSummary, read_summary
-from .names import locked_journals
+from .names import locked_journals, stamp_of_file
 
 
 def list_threads(store: Store) -> list[ThreadSummary]:
     """Return the summaries of all threads, in no particular order, unreadable ones included."""
+    since = index.noted(store)  # before the journals: see `index`
     rows, names = index.rows(store)
     noted = trouble.noted()  # a note may say that less of a journal counts than its file shows
     logs = os.path.realpath(store.logs) if noted else ""
     found: list[ThreadSummary] = []
-    fresh: list[tuple[index.Stamp, ThreadSummary]] = []
+    fresh: list[tuple[index.Stamp, ThreadSummary, bool]] = []
     unnamed: list[str] = []
     for bundle, files in store.list_logs():
         directory = f"{store.logs}/{bundle}"
         for thread, name in journals_among(files):
             key, path = f"{bundle}/{thread}", f"{directory}/{name}"
-            stamp = _stamp_of(path)  # before the bytes: see `index`
+            stamp = stamp_of_file(path)  # before the bytes: see `index`
             row = rows.pop(key, None)
             if row is None and key not in names:
                 unnamed.append(key)
@@ -45,20 +46,21 @@ def list_threads(store: Store) -> list[ThreadSummary]:
                 row is not None
                 and not is_noted
                 and stamp == row[1:5]
-                and (summary := _summary_from(row, bundle, thread)) is not None
+                and (summary := summary_from(row, bundle, thread)) is not None
             ):
                 found.append(
-                    replace(summary, imported=True)
+                    replace(summary, imported=True, agents=())
                     if f"{thread}{origin.SUFFIX}" in files
                     else summary
                 )
                 continue
             with suppress(NotFoundError):  # it was removed since its directory was read
-                summary, is_settled = read_summary(store, bundle, thread, path)
+                summary, sure = read_summary(store, bundle, thread, path)
                 found.append(summary)
-                if is_settled and stamp is not None:
-                    fresh.append((stamp, summary))
-    index.remember(store, fresh, names=unnamed, gone=rows.keys() | names)
+                if sure is not None and stamp is not None:
+                    fresh.append((stamp, summary, sure))
+    place = None if since is None else since.place
+    index.remember(store, fresh, since=place, names=unnamed, gone=rows.keys() | names)
     return found
 
 
@@ -73,18 +75,11 @@ def running_threads(store: Store) -> list[ThreadSummary]:
     return [one for one in found if one.status == "running"]
 
 
-def _stamp_of(path: str) -> index.Stamp | None:
-    try:
-        return index.stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much, for each of ten thousand
-    except OSError:
-        return None
-
-
-def _summary_from(row: index.Row, bundle: BundleHash, thread: ThreadId) -> ThreadSummary | None:
+def summary_from(row: index.Row, bundle: BundleHash, thread: ThreadId) -> ThreadSummary | None:
     """Return the summary that a row keeps; None if it cannot be read."""
-    _, _, _, _, _, status, flow, steps, started_ms, updated_ms, message, success, usage = row
-    spent = _spent_of(usage)
-    if spent is None:
+    *_, status, flow, agents, steps, started_ms, updated_ms, message, success, usage = row
+    spent, names = _spent_of(usage), _agents_of(agents)
+    if spent is None or names is None:
         return None
     return ThreadSummary(
         thread_id=thread,
@@ -97,7 +92,19 @@ def _summary_from(row: index.Row, bundle: BundleHash, thread: ThreadId) -> Threa
         message=message,
         success=None if success is None else success != 0,
         spent=spent,
+        agents=names,
     )
+
+
+def _agents_of(text: str) -> tuple[str, ...] | None:
+    if not text:
+        return ()
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    is_whole = isinstance(names, list) and all(isinstance(one, str) for one in names)
+    return tuple(names) if is_whole else None
 
 
 def _spent_of(text: str) -> Spent | None:

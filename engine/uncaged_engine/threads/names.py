@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.order import START
 from uncaged_bundles.storage.store import Store
@@ -55,15 +57,24 @@ def _found(store: Store) -> list[index.Place]:
     """Build the index anew; return the journals that are locked."""
     tail = store.noted_since(START)
     place = START if tail is None else tail.place  # before the locks
-    journals = [(bundle, thread, path) for bundle, thread, path in store.find_journals()]
-    names = [(bundle, thread) for bundle, thread, _ in journals]
-    locked = [
-        (bundle, thread)
-        for bundle, thread, path in journals
-        if not path.endswith(archive.SUFFIX) and lock.is_live(path)
-    ]
-    index.found(store, place, names=names, locked=locked)
+    journals: list[tuple[index.Place, index.Stamp | None]] = []
+    locked: list[index.Place] = []
+    for bundle, thread, path in store.find_journals():
+        stamp = stamp_of_file(path)
+        journals.append(((bundle, thread), stamp))
+        if not path.endswith(archive.SUFFIX) and lock.is_live(path):
+            locked.append((bundle, thread))
+    started = {} if tail is None else tail.started
+    index.found(store, place, started=started, journals=journals, locked=locked)
     return locked
+
+
+def stamp_of_file(path: str) -> index.Stamp | None:
+    """Return the stamp of a journal; None if it is not there."""
+    try:
+        return index.stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much, for each of ten thousand
+    except OSError:
+        return None
 
 
 def _is_there(store: Store, thread: ThreadId, hash: str) -> bool:

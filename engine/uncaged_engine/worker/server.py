@@ -292,9 +292,6 @@ class WorkerServer:
         )
         self._slots += 1
         try:
-            # locked, and nothing written yet: see `state.index`
-            self._store.note_taken_up(self._hash, thread)
-            # crash here: named as locked, and nothing written; the next reader finds the lock free
             driver = Driver(
                 thread=thread,
                 slot=self._slots,

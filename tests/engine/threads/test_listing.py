@@ -24,7 +24,7 @@ from uncaged_engine.api import Engine, ThreadSummary
 from uncaged_engine.journal import archive, lines, lock, trouble
 from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.trouble import Trouble
-from uncaged_engine.state import index, observe
+from uncaged_engine.state import index, index_file, observe
 from uncaged_engine.threads import listing, names
 from uncaged_engine.threads.housekeeping import prune
 
@@ -37,7 +37,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     seen: list[str] = []
     real = observe.read_summary
 
-    def counted(store: Store, bundle: Any, thread: Any, path: Any) -> tuple[ThreadSummary, bool]:
+    def counted(store: Store, bundle: Any, thread: Any, path: Any) -> Any:
         seen.append(thread)
         return real(store, bundle, thread, path)
 
@@ -47,7 +47,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def edited(store: Store, *statements: str) -> None:
     """Change the index by hand."""
-    connection = sqlite3.connect(store.root / index.NAME)
+    connection = sqlite3.connect(store.root / index_file.NAME)
     for statement in statements:
         connection.execute(statement)
     connection.commit()
@@ -105,7 +105,7 @@ def test_a_list_is_the_same_with_the_index_and_without(engine: Engine, mixed: li
     assert len(expected) == len(mixed)
     assert engine.threads() == expected, "read from the journals"
     assert engine.threads() == expected, "served by the index"
-    (engine.store.root / index.NAME).unlink()
+    (engine.store.root / index_file.NAME).unlink()
     assert engine.threads() == expected, "the index was deleted"
 
 
@@ -211,7 +211,7 @@ def halve(path: Path) -> None:
 
 def newer(path: Path) -> None:
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {index.VERSION + 1}")
+    connection.execute(f"PRAGMA user_version = {index_file.VERSION + 1}")
     connection.execute("ALTER TABLE threads ADD COLUMN more TEXT")
     connection.close()
 
@@ -268,7 +268,7 @@ def test_a_damaged_or_foreign_index_is_replaced(
     """A list is right whatever the file holds, and the one after it is served by a new index."""
     expected = engine.threads()
     assert engine.running() == []
-    spoil(engine.store.root / index.NAME)
+    spoil(engine.store.root / index_file.NAME)
     assert engine.threads() == expected
     assert engine.running() == []
     assert (
@@ -279,7 +279,7 @@ def test_a_damaged_or_foreign_index_is_replaced(
     read.clear()
     assert engine.threads() == expected
     assert len(read) == 6, "the new index serves the others"
-    path = engine.store.root / index.NAME
+    path = engine.store.root / index_file.NAME
     assert path.is_file()
     assert not path.is_symlink()
 
@@ -288,7 +288,7 @@ def test_a_directory_in_the_place_of_the_index_is_done_without(
     engine: Engine, mixed: list[Placed]
 ) -> None:
     """A directory that cannot be replaced is left alone, and lists read the journals."""
-    (engine.store.root / index.NAME).mkdir()
+    (engine.store.root / index_file.NAME).mkdir()
     assert engine.threads() == without_index(engine)
     assert engine.running() == []
     assert len(names.newest_ids(engine.store, "", 100)) == len(mixed)
@@ -302,7 +302,7 @@ def test_the_index_is_readable_by_its_owner_alone(engine: Engine, mixed: list[Pl
         engine.threads()
     finally:
         os.umask(before)
-    path = engine.store.root / index.NAME
+    path = engine.store.root / index_file.NAME
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o644)
     engine.threads()
@@ -331,7 +331,7 @@ def test_processes_share_the_index(engine: Engine, mixed: list[Placed]) -> None:
         subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment())
         for _ in range(3)
     ]
-    path = engine.store.root / index.NAME
+    path = engine.store.root / index_file.NAME
     spoilt = 0
     while any(process.poll() is None for process in processes):
         if path.exists():
@@ -356,7 +356,7 @@ def test_a_store_that_cannot_be_written_is_listed(
     if has_index:
         engine.running()
     else:
-        (engine.store.root / index.NAME).unlink(missing_ok=True)
+        (engine.store.root / index_file.NAME).unlink(missing_ok=True)
     root = str(engine.store.root)
     wall = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", root, root]
     code = LISTS.replace(
@@ -372,7 +372,7 @@ def test_a_store_that_cannot_be_written_is_listed(
     )
     line = f"{sorted((one.thread_id, one.status, one.message) for one in expected)} []"
     assert (done.stdout.splitlines(), done.stderr) == ([line] * 2, "")
-    assert (engine.store.root / index.NAME).exists() == has_index
+    assert (engine.store.root / index_file.NAME).exists() == has_index
     assert mixed
 
 
@@ -453,7 +453,7 @@ def test_numbers_beyond_sqlite_are_not_kept(engine: Engine, read: list[str]) -> 
     placed = place_script(engine.store, bundle, script.done(1).end("completed"))
     [summary] = engine.threads()
     assert index.stamp_of(os.stat_result((0, (1 << 63) + 5, 0, 1, 0, 0, 9, 0, 0, 0)))[0] == 5
-    index.remember(engine.store, [((1, 2, 3, 1 << 63), summary)], names=[], gone=[])
+    index.remember(engine.store, [((1, 2, 3, 1 << 63), summary, True)], since=None)
     read.clear()
     assert engine.threads() == [summary]
     assert read == [], "the row from before is still there"
@@ -526,7 +526,7 @@ def test_ps_finds_what_runs_when_files_were_deleted(engine: Engine, lost: str) -
         if lost.endswith("replaced"):
             order.write_bytes(b"\n" + b"x" * len(data) + b"\n")
     if lost in ("the index", "both"):
-        (engine.store.root / index.NAME).unlink()
+        (engine.store.root / index_file.NAME).unlink()
     assert [one.thread_id for one in engine.running()] == [thread]
     assert [one.thread_id for one in engine.running()] == [thread], "and kept"
     engine.kill(thread)
