@@ -567,14 +567,14 @@ class Engine:
 
         return self._last_first(running_threads(self.store))
 
-    def working(self) -> list[dict[str, Any]]:
+    def working(self, bundles: Collection[BundleHash] | None = None) -> list[dict[str, Any]]:
         """Return ``{hash, pid, threadId, doing, sinceMs, queued}`` for each thread that a worker
-        drives.
+        drives, or those of some *bundles*.
 
         queued: how many of its agents wait for others on this machine to finish.
         """
         found = []
-        for bundle in {one.hash for one in self.running()}:
+        for bundle in {one.hash for one in self.running()} if bundles is None else bundles:
             for answer in client.answers(self.store, bundle, {"op": "list"}):
                 found += [
                     {"hash": bundle, "pid": answer["pid"], **one} for one in answer["threads"]

@@ -100,6 +100,28 @@ def summarise(
     return read_summary(store, bundle, thread, path)[0]
 
 
+def summarise_thread(store: Store, bundle: BundleHash, thread: ThreadId) -> ThreadSummary:
+    """Do the same for a journal that may be packed by now.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    plain = store.data_path(bundle, thread)
+    path = plain if plain.exists() else plain.with_name(plain.name + archive.SUFFIX)
+    return summarise(store, bundle, thread, path)
+
+
+def read_start(store: Store, bundle: BundleHash, thread: ThreadId) -> Mapping[str, Any]:
+    """Return the start record of a journal; empty if it is packed, removed or damaged."""
+    fd = _opened(store.data_path(bundle, thread))
+    if fd < 0:
+        return {}
+    try:
+        return _start_of(fd)
+    finally:
+        os.close(fd)
+
+
 def read_summary(
     store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
 ) -> tuple[ThreadSummary, bool | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import flows, proposals, session, threads
+from . import events, flows, proposals, session, threads
 from .endpoints import ApiEndpoint, EventStream
 
 ENDPOINTS: tuple[ApiEndpoint, ...] = (
@@ -11,4 +11,4 @@ ENDPOINTS: tuple[ApiEndpoint, ...] = (
     *flows.ENDPOINTS,
     *proposals.ENDPOINTS,
 )
-EVENT_ENDPOINTS: tuple[EventStream, ...] = ()
+EVENT_ENDPOINTS: tuple[EventStream, ...] = events.EVENT_ENDPOINTS

@@ -1,0 +1,23 @@
+"""Pages of the list of threads: filter, numbers by status, and single threads of it."""
+
+from __future__ import annotations
+
+from ..state.observe import read_start
+from ..state.observe import summarise_thread as read_thread
+from ..threads.ending import EXIT_CODES, UNSUCCESSFUL
+from ..threads.filtering import ThreadFilter, versions_of
+from ..threads.paging import ThreadCounts, ThreadPage, count
+
+STATUSES = (*EXIT_CODES, UNSUCCESSFUL)
+"""The words that a filter knows."""
+
+__all__ = [
+    "STATUSES",
+    "ThreadCounts",
+    "ThreadFilter",
+    "ThreadPage",
+    "count",
+    "read_start",
+    "read_thread",
+    "versions_of",
+]
