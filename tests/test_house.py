@@ -86,6 +86,7 @@ FLOORS = (
     ("plugins", "settings", "journal", "processes", "listening"),
     ("door", "sandbox"),
     ("costs", "cells", "network", "effect_kinds"),
+    ("notify",),
     ("state", "shipped", "proposals"),
     ("flows",),
     ("steps",),

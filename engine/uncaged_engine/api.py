@@ -9,6 +9,7 @@ for event in engine.follow(thread):
 
 from __future__ import annotations
 
+import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -48,6 +49,7 @@ from .worker import client
 
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
     from .door.effects import Cancel
+    from .door.notifications import Notification
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.paging import ThreadPage
@@ -426,6 +428,53 @@ class Engine:
             for one in interrupted
             if not one.unbound and is_due(one.records, now)
         ]
+
+    def notify_deaths(
+        self,
+        threads: Iterable[ThreadSummary] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Notify a person of interrupted and unknown threads, each once, as config.yaml says;
+        return a sentence for each notification that was not delivered.
+
+        Args:
+            threads: None for all of the store. environment: sources of secrets, and variables of a
+                command; None for this process's.
+        """
+        dead = [
+            one
+            for one in (self.threads() if threads is None else threads)
+            if one.status in ("interrupted", "unknown")
+        ]
+        if not dead:
+            return []  # without the imports below
+        from .threads.deaths import notify_deaths
+
+        return notify_deaths(
+            self.store,
+            self.config,
+            dead,
+            environment=os.environ if environment is None else environment,
+            clock_ms=self._chance.clock_ms,
+        )
+
+    def notify(
+        self, notification: Notification, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Send a notification, whatever its event is, and wait for its delivery.
+
+        Raises:
+            UsageError: config.yaml does not say how. UncagedError: it was not delivered.
+        """
+        from .notify.delivery import deliver
+
+        config = self.config
+        if config.notify is None:
+            raise UsageError(
+                "config.yaml has no section `notify`; write for example notify: {command: [notify-send, '{title}', '{message}']}"
+            )
+        variables = os.environ if environment is None else environment
+        deliver(notification, config.notify, config, variables)
 
     def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
         """Record the answer to a waiting thread's question, then resume the thread.

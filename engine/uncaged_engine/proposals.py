@@ -100,9 +100,12 @@ class Proposals:
         evidence: Mapping[str, object],
         threads: Sequence[ThreadId],
         now_ms: int,
+        announce: Callable[[Proposal], None] = lambda _proposal: None,
     ) -> Proposal:
         """Store a bundle and propose it as the next version of a flow.
 
+        Args:
+            announce: called with a proposal that is new, once it is on disk.
         Returns:
             The proposal. If the same version was proposed before for the same head, it is that one:
             an open one gets the new threads and evidence, a rejected one is unchanged.
@@ -130,7 +133,10 @@ class Proposals:
                     threads=tuple(threads)[-MAX_THREADS:],
                 )
             self._files.put(proposal)
-            return proposal
+        if known is None:
+            # crash here: the proposal is on disk, the notification not sent; it never is
+            announce(proposal)
+        return proposal
 
     def accept(
         self,

@@ -3,13 +3,14 @@
 Rule 1: the id of a thread follows from its schedule and its due time, and it is started under the
 lock of the schedules: each due time has one thread at most, also if two processes look at once, or
 one dies.
-Rule 2: a problem of one schedule or thread is reported and stops no other.
+Rule 2: a problem of one schedule or thread is reported and stops no other. The person is notified
+of it as config.yaml says, and of threads that died.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
@@ -17,6 +18,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass, replace
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.door.children import derived_id
+from uncaged_engine.door.notifications import Notification
 
 from .schedule import LIMITS, Schedule, ScheduleDirectory
 
@@ -51,6 +53,7 @@ class DueProblem:
 
     message: str
     schedule: str | None = None
+    flow: str = ""
     thread_id: ThreadId | None = None
 
     def document(self) -> dict[str, object]:
@@ -96,17 +99,48 @@ def due(engine: Engine, environment: Mapping[str, str] | None = None) -> DueRepo
             with files.changing():
                 run = _take(engine, files, schedule.name, variables)
         except (UncagedError, OSError) as exc:
-            problems.append(DueProblem(schedule=schedule.name, message=str(exc)))
+            problems.append(
+                DueProblem(schedule=schedule.name, flow=schedule.flow, message=str(exc))
+            )
             continue
         if run is not None:
             (skipped if run.thread_id is None else started).append(run)
     resumed, unresumed = _resume_sleepers(engine, variables)
+    unsent = _notify(engine, problems, variables)
     return DueReport(
         started=tuple(started),
         skipped=tuple(skipped),
         resumed=tuple(resumed),
-        problems=(*problems, *unresumed),
+        problems=(*problems, *unresumed, *(DueProblem(message=text) for text in unsent)),
     )
+
+
+def _notify(
+    engine: Engine, problems: Iterable[DueProblem], environment: Mapping[str, str]
+) -> list[str]:
+    """Notify a person of schedules that could not be started, and of threads that died; return a
+    sentence for each notification that was not delivered.
+    """
+    unsent = []
+    try:
+        settings = engine.config.notify
+        for problem in problems:
+            if settings is None or problem.schedule is None or "schedule" not in settings.events:
+                continue
+            notification = Notification(
+                event="schedule",
+                subject=problem.schedule,
+                flow=problem.flow,
+                message=problem.message,
+                timestamp_ms=engine.clock_ms(),
+            )
+            try:
+                engine.notify(notification, environment)
+            except (UncagedError, OSError) as exc:
+                unsent.append(f"schedule {problem.schedule}: {exc}")
+        return unsent + engine.notify_deaths(environment=environment)
+    except (UncagedError, OSError) as exc:  # config.yaml cannot be read, or the store
+        return [*unsent, str(exc)]
 
 
 def _due_run(schedule: Schedule, now_ms: int) -> DueRun | None:

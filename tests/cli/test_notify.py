@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.bundles import place
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.threads.following import wait_until_left
 
 pytestmark = pytest.mark.slow
@@ -56,3 +60,27 @@ def test_threads_that_wait_or_were_not_followed_are_listed(
     assert (refused.returncode, "newer version" in refused.stderr) == (1, True)
     assert command("run", "boom").returncode == 3
     assert seen.read_text() == '{"format": 2}\n', "another version's file is left as it is"
+
+
+def test_a_notification_is_sent_to_try_the_settings(command: Command, tmp_path: Path) -> None:
+    """Without a section the advice is one; a delivery is confirmed, a failure is the exit code. A
+    command that lists a dead thread notifies of it once.
+    """
+    assert "no section `notify`" in command("notify", "test").stderr
+    config = tmp_path / "store" / "config.yaml"
+    config.write_text(f"notify: {{command: [cp, /dev/stdin, '{tmp_path}/{{event}}']}}\n")
+    assert json.loads(command("notify", "test", "--json").stdout) == {"delivered": True}
+    assert json.loads((tmp_path / "test").read_text())["event"] == "test"
+    store = Store.open(tmp_path / "store")
+    dead = place(store)
+    journal = JournalFile.open(store, dead.bundle.hash, dead.thread)
+    journal.append(lines.control("resume", {}, time.time_ns() // 1_000_000), flush=True)
+    journal.close()
+    assert dead.thread in command("threads").stdout
+    assert json.loads((tmp_path / "interrupted").read_text())["subject"] == dead.thread
+    (tmp_path / "interrupted").unlink()
+    assert command("threads").stderr == command("notify").stderr == ""
+    assert not (tmp_path / "interrupted").exists()
+    config.write_text("notify: {command: ['false']}\n")
+    failed = command("notify", "test")
+    assert (failed.returncode, "ended with 1" in failed.stderr) == (1, True)

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 
 UNNAMED = "a bundle that nothing names; the next run proposes it again"
 MOVED = "the name is moved, the proposal still says open; readers see it accepted"
+UNANNOUNCED = "the proposal is on disk, the notification not sent; it never is"
 OLD, NEW = (
     source("count", f'\n    yield {{"null": {{"value": {number}}}}}\n') for number in (1, 2)
 )
@@ -38,9 +39,13 @@ def die(store: Store, deed: str, text: str) -> None:
     assert done.returncode == -9, (done.returncode, done.stderr)
 
 
-def run(store: Store, deed: str) -> None:
+def run(store: Store, deed: str) -> bytes:
+    """Propose or accept in a process; return what it announced."""
     command = [sys.executable, "-m", "testbed.proposing", str(store.root), deed]
-    subprocess.run(command, input=NEW, env=environment(), check=True, timeout=60)
+    done = subprocess.run(
+        command, input=NEW, env=environment(), check=True, timeout=60, stdout=subprocess.PIPE
+    )
+    return done.stdout
 
 
 def test_a_process_dies_between_the_bundle_and_the_proposal(store: Store) -> None:
@@ -49,7 +54,7 @@ def test_a_process_dies_between_the_bundle_and_the_proposal(store: Store) -> Non
     die(store, "propose", UNNAMED)
     assert Proposals(store).all() == ()
     assert not Registry(store).granted(read_bundle(NEW, KNOWN))
-    run(store, "propose")
+    assert run(store, "propose") == b"announced count\n"
     assert [one.state for one in Proposals(store).all()] == ["open"]
 
 
@@ -62,3 +67,11 @@ def test_a_process_dies_between_the_name_and_the_proposal(store: Store) -> None:
     assert [one.state for one in Proposals(store).all()] == ["accepted"]
     flow = Registry(store).flow("count")
     assert flow is not None and len(flow.versions) == 2
+
+
+def test_a_process_dies_before_a_proposal_is_announced(store: Store) -> None:
+    """The proposal is kept, and no later run announces it: at most once."""
+    granted(store, OLD)
+    die(store, "propose", UNANNOUNCED)
+    assert [one.state for one in Proposals(store).all()] == ["open"]
+    assert run(store, "propose") == b""

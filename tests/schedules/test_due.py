@@ -4,6 +4,7 @@ stops no other.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -204,9 +205,16 @@ def test_a_schedule_that_cannot_start_is_reported_and_others_go_on(
     Registry(store).remove("gone")
     (tmp_path / "moved").rmdir()
     (store.root / "schedules" / "unread.json").write_text("{")
+    arrived = tmp_path / "arrived"
+    command = json.dumps(["sh", "-c", f"cat >> '{arrived}'; echo >> '{arrived}'"])
+    store.config_path.write_text(f"notify: {{command: {command}}}\n")
     clock.now_ms += DAY_MS
     report = due(engine)
     assert [run.schedule for run in report.started] == ["fine"]
+    sent = [json.loads(line) for line in arrived.read_text().splitlines()]
+    assert {(one["event"], one["subject"], one["flow"]) for one in sent} == {
+        ("schedule", name, name) for name in ("asks", "disabled", "gone", "moved")
+    }
     said = {one.schedule: one.message for one in report.problems}
     assert set(said) == {None, "asks", "disabled", "gone", "moved"}
     assert "not whole JSON" in said[None]

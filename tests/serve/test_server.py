@@ -145,7 +145,7 @@ def files(root: Path) -> dict[str, int]:
     return {
         str(path.relative_to(root)): path.stat().st_size
         for path in root.rglob("*")
-        if path.is_file() and path.name != "index.db"
+        if path.is_file() and not path.name.startswith("index.db")
     }
 
 

@@ -34,7 +34,7 @@ GROUPS = {
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),
     "memory": ("list", "search", "show"),
-    "notify": ("clear", "list", "show"),
+    "notify": ("clear", "list", "show", "test"),
     "schedule": ("add", "disable", "enable", "install", "rm", "show"),
     "proposal": ("accept", "reject", "show"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),

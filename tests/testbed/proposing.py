@@ -8,11 +8,17 @@ import sys
 from pathlib import Path
 
 from uncaged_bundles.names import FlowName
+from uncaged_bundles.storage.proposals import Proposal
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.proposals import Proposals
+
+
+def announce(proposal: Proposal) -> None:
+    """Write that a proposal is announced."""
+    sys.stdout.write(f"announced {proposal.flow}\n")
 
 
 def main(root: str, deed: str) -> None:
@@ -31,6 +37,7 @@ def main(root: str, deed: str) -> None:
         evidence={},
         threads=[],
         now_ms=1,
+        announce=announce,
     )
 
 

@@ -81,7 +81,12 @@ def start_due(engine: Engine) -> str:
     return " ".join(str(run.thread_id) for run in due(engine).started)
 
 
+def notify_deaths(engine: Engine) -> str:
+    return str(engine.notify_deaths())
+
+
 ACTIONS = {
+    "notify-deaths": notify_deaths,
     "due": start_due,
     "trial": trial,
     "fix": fix,

@@ -18,6 +18,7 @@ from uncaged_engine.threads.notifications import (
 )
 
 from ..display import json_output
+from ..display.death_notices import notify_deaths
 from ..display.durations import ago
 from ..display.output import PROGRAM, Piece, Styled, next_step, note, result, status, text_width
 from ..display.output import table as print_table
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadSummary
 
 
-@click.group(cls=DefaultGroup, default="list", subcommand_metavar="[list] | show N | clear")
+@click.group(cls=DefaultGroup, default="list", subcommand_metavar="[list] | show N | clear | test")
 def command() -> None:
     """List the threads that wait for an answer, and those that stopped while they were not followed
     on a terminal: started with --detach, left with Ctrl-C, or started by another program.
@@ -46,7 +47,14 @@ def list_notifications(as_json: bool) -> None:
     """List what changed since the last `notify clear`, the last change first; the first list has
     one day.
     """
-    found = pending(open_engine())
+    engine = open_engine()
+    found = pending(engine)
+    show_pending(found, as_json=as_json)
+    notify_deaths(engine, found)
+
+
+def show_pending(found: list[ThreadSummary], *, as_json: bool) -> None:
+    """Print the notifications of a store."""
     if as_json:
         json_output.document(
             {
@@ -100,6 +108,26 @@ def show(number: int, as_json: bool) -> int:
     code = run(["thread", "show", chosen.thread_id, *(["--json"] if as_json else [])])
     mark_seen(engine.store, chosen.thread_id, chosen.updated_ms)
     return code
+
+
+@command.command("test", short_help="Send a notification as config.yaml says.")
+@json_option
+def test(as_json: bool) -> None:
+    """Send a notification by the command or the webhook of config.yaml, and report what came of it."""
+    from uncaged_engine.door.notifications import Notification
+
+    notification = Notification(
+        event="test",
+        subject="test",
+        flow="",
+        message="a notification of uncaged-workflow arrives here",
+        timestamp_ms=now_ms(),
+    )
+    open_engine().notify(notification)
+    if as_json:
+        json_output.document({"delivered": True})
+    else:
+        result("delivered")
 
 
 @command.command("clear", short_help="Empty the list.")

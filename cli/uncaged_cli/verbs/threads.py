@@ -13,6 +13,7 @@ from uncaged_engine.services.documents import summary_document
 from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 
 from ..display import json_output
+from ..display.death_notices import notify_deaths
 from ..display.output import next_step, note, result, text_width, width_of
 from ..display.thread_list import short_ids, thread_table
 from ..inputs.completion import complete_flows
@@ -46,6 +47,7 @@ def command(
     threads = newest(engine, flow, statuses, limit)
     if as_json:
         json_output.document([summary_document(thread) for thread in threads])
+        notify_deaths(engine, threads)
         return
     if not threads:
         note(f"no threads with status {' or '.join(statuses)}" if statuses else "no threads")
@@ -58,6 +60,7 @@ def command(
         width=width,
     ):
         result(*line)
+    notify_deaths(engine, threads)
 
 
 def newest(

@@ -30,6 +30,7 @@ class BrowserPreparation(Preparation):
             return  # without the imports below
         from uncaged_bundles.names import parse_flow_name
         from uncaged_bundles.storage.registry import Registry
+        from uncaged_engine.door.notifications import about_proposal
         from uncaged_engine.services.proposals import Proposals
 
         from ..healing.versions import evidence_of, healed_version
@@ -50,6 +51,7 @@ class BrowserPreparation(Preparation):
             evidence=evidence_of(steps),
             threads=[thread.thread_id],
             now_ms=now_ms,
+            announce=lambda one: thread.notify(about_proposal(one)),
         )
         if heal_mode(thread.start, thread.config) == "apply" and proposal.state == "open":
             try:

@@ -18,6 +18,7 @@ from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine
 from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
+from uncaged_engine.door.notifications import about_proposal
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.services.proposals import Proposals
 
@@ -105,6 +106,7 @@ class ProposeHandler(Handler):
             evidence=proof["evidence"],
             threads=[failed.id],
             now_ms=context.clock_ms(),
+            announce=lambda one: context.thread.notify(about_proposal(one)),
         )
         return Answer(fields={"outcome": _document(failed, proposal.id, proposal.state)})
 

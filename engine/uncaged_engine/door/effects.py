@@ -22,6 +22,7 @@ from .past import PastEffect
 
 if TYPE_CHECKING:
     from .agents import EffectTools
+    from .notifications import Notification
 
 __all__ = [
     "COMMON_KEYS",
@@ -129,6 +130,10 @@ class Cancel:
                     self._actions.remove(action)
 
 
+def _ignore(_notification: Notification) -> None:
+    """Send nothing: no person wants to know of a trial."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadContext:
     """Context that all effects of a thread share while a worker drives it.
@@ -140,7 +145,7 @@ class ThreadContext:
     returns all that is journalled. left(): the rest of each limit of money, tokens and time that
     binds this thread. screenshots: a person asked for pictures of what it does in a browser.
     run_child: of a trial, runs the thread that an effect starts as a part of the trial; None
-    otherwise.
+    otherwise. notify(notification): send it to the person, without waiting.
     """
 
     store: Store
@@ -156,6 +161,7 @@ class ThreadContext:
     clock_ms: Callable[[], int]
     screenshots: bool = False
     run_child: RunChild | None = None
+    notify: Callable[[Notification], None] = _ignore
 
 
 class RunChild(Protocol):

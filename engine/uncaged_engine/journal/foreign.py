@@ -166,6 +166,7 @@ FIELDS: Mapping[lines.Shape, tuple[Mapping[str, Check], Mapping[str, Check]]] = 
         {"control": text},
         {
             "note": text,
+            "notified": text,
             "redo": truth,
             "skip": truth,
             "binding": mapping,

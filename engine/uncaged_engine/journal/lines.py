@@ -61,6 +61,15 @@ _SHAPES: dict[bytes, Shape] = {
 END = b'{"end":'
 RESUME = b'{"control":"resume"'
 """First bytes of an end, and of the only line that may follow one."""
+NOTE = b'{"control":"note"'
+"""First bytes of a control that changes no state."""
+_NOTED = re.compile(rb'{"control":"note","notified":"([a-z]+)"')
+_STATUSES: Mapping[bytes, Literal["failed", "limit", "waiting", "unknown"]] = {
+    b'{"end":"failed"': "failed",
+    b'{"end":"limit"': "limit",
+    b'{"control":"wait"': "waiting",
+    b'{"control":"unknown"': "unknown",
+}
 HEAD_BYTES = 512
 """As much of a journal as names its flow."""
 _RAN = re.compile(rb',"timestamp":\d+,"ranMs":(\d+),"chain":"[0-9A-Z]+"\}\n$')
@@ -125,6 +134,11 @@ def void(
 
 def control(word: str, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
     return _open({"control": word, **fields, "timestamp": timestamp_ms})
+
+
+def notified(status: str, timestamp_ms: int) -> bytes:
+    """Build the note that a person is notified of a status."""
+    return control("note", {"notified": status}, timestamp_ms)
 
 
 def end(word: EndWord, fields: Mapping[str, object], timestamp_ms: int) -> bytes:
@@ -199,6 +213,17 @@ def shape_of(line: bytes) -> tuple[Shape, int]:
     elif line.startswith(b'{"format":'):
         return "start", 0
     raise ValueError(f"no journal line begins like {line[:40]!r}")
+
+
+def status_of(body: bytes) -> Literal["failed", "limit", "waiting", "unknown"] | None:
+    """Return the status that an open record writes, of those that a person may be notified of."""
+    return next((word for head, word in _STATUSES.items() if body.startswith(head)), None)
+
+
+def notified_in(line: bytes) -> str | None:
+    """Return the status that a line notes as notified, or None."""
+    found = _NOTED.match(line)
+    return None if found is None else found[1].decode()
 
 
 def flow_in(head: bytes) -> str | None:

@@ -166,6 +166,7 @@ class History:
     paths: what each granted path was when the thread first used it.
     stated_ms: the running time that a line stated last, stated_at: that line's timestamp less
     idle_ms by then.
+    notified: the status of which a person was notified last, unless the thread went on since.
     binding: what the last resume control with one bound an imported thread to; binding_at: the
     offset of that line (see `origin`).
     """
@@ -196,6 +197,7 @@ class History:
     last_line: bytes = b""
     blob_bytes: int = 0
     note: str | None = None
+    notified: str | None = None
     answer: object = None
     paths: dict[str, object] = field(default_factory=dict)
     damage: Damage | None = None
@@ -399,6 +401,7 @@ def _take_step(history: History, line: bytes, seq: int) -> None:
             (effect_mark(output_effect(_parsed(line))) if pending is None else pending.mark) + b"\n"
         )
     history.steps.append(line)
+    history.notified = None
     if key == b"role":
         history.rounds += 1
         history.note = None
@@ -455,27 +458,34 @@ def _take_control(history: History, record: Mapping[str, Any]) -> None:
             history.waiting, history.answer = True, None
         case "answer":
             history.waiting, history.answer = False, record["value"]
+            history.notified = None
         case "unknown":
             history.unsettled = True
         case "resume":
-            history.end = None
-            history.paused = history.waiting = history.unsettled = False
-            history.note = record.get("note", history.note)
-            history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
-            if "binding" in record:
-                _take_binding(history, record)
-            history.screenshots |= record.get("screenshots") is True
-            for name in LIMITS:
-                if name in record:
-                    history.limits[name] = record[name]
-            if history.pending is not None and (record.get("redo") or record.get("skip")):
-                history.pending.decide("redo" if record.get("redo") else "skip")
+            _take_resume(history, record)
         case "paths":
             if not isinstance(record["paths"], dict):
                 raise ValueError("paths are no mapping")
             history.paths = record["paths"] | history.paths  # the first use counts
+        case "note":
+            history.notified = record.get("notified", history.notified)
         case _:
-            pass  # notes are for readers
+            pass  # of a later version
+
+
+def _take_resume(history: History, record: Mapping[str, Any]) -> None:
+    history.end = history.notified = None
+    history.paused = history.waiting = history.unsettled = False
+    history.note = record.get("note", history.note)
+    history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
+    if "binding" in record:
+        _take_binding(history, record)
+    history.screenshots |= record.get("screenshots") is True
+    for name in LIMITS:
+        if name in record:
+            history.limits[name] = record[name]
+    if history.pending is not None and (record.get("redo") or record.get("skip")):
+        history.pending.decide("redo" if record.get("redo") else "skip")
 
 
 def _take_binding(history: History, record: Mapping[str, Any]) -> None:
@@ -569,6 +579,8 @@ def computed_ms(data: bytes) -> int:
     total, since = 0, None
     for text in data.split(b"\n")[:-1]:
         line = text + b"\n"
+        if line.startswith(lines.NOTE):
+            continue
         shape, _ = lines.shape_of(line)
         now = _timestamp(line)
         if since is not None and shape in ("intent", "step", "end"):

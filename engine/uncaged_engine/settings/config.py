@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from uncaged_bundles.records import dataclass, field
 
@@ -136,6 +136,26 @@ class SecretSource:
         return f"the variable {self.env}" if self.env is not None else f"the file {self.file}"
 
 
+NotifyEvent = Literal[
+    "waiting", "failed", "unknown", "limit", "interrupted", "proposal", "schedule"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySettings:
+    """How a person is notified, and of what: by a command, or by a webhook.
+
+    command: the program and its arguments, with the places of `notify.delivery`. url, secret: of
+    the webhook, ``secret:NAME`` unresolved. timeout_s: of one delivery.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str | None = None
+    secret: str | None = None
+    events: tuple[NotifyEvent, ...] = get_args(NotifyEvent)
+    timeout_s: float = 10.0
+
+
 HealMode = Literal["off", "propose", "apply"]
 CaptureMode = Literal["off", "propose"]
 Resolver = Literal["search", "keyword", "encyclopedia", "history"]
@@ -208,6 +228,7 @@ class Config:
     test_command: str | None = None
     instructions: str = ""
     capture: CaptureMode = "off"
+    notify: NotifySettings | None = None
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a client sends to the worker: those of child processes, and the

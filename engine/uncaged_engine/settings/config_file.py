@@ -21,9 +21,11 @@ from .config import (
     FlowSettings,
     LimitSettings,
     McpServerSettings,
+    NotifySettings,
     SearchSettings,
     SecretSource,
 )
+from .secrets import PREFIX
 from .sections import (
     BrowserSection,
     CollisionSection,
@@ -33,6 +35,7 @@ from .sections import (
     LimitsSection,
     McpServerSection,
     ModelSection,
+    NotifySection,
     PriceSection,
     SearchSection,
     SecretSection,
@@ -44,6 +47,7 @@ CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_SERVER_NAME_CHARACTERS = 30
 MAX_SERVERS = 50
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 
 
 def parse_config(data: bytes, path: Path) -> Config:
@@ -77,7 +81,7 @@ def _checked_section(data: bytes, path: Path) -> ConfigSection:
         section = ConfigSection.model_validate(raw)
     except ValidationError as exc:
         raise UsageError("\n".join(f"{path}: {problem}" for problem in explain(exc))) from exc
-    parts = ("agents", "models", "search", "mcpServers", "embeddings")
+    parts = ("agents", "models", "search", "mcpServers", "embeddings", "notify")
     clear = (clear_credentials(raw.get(part, {}), part) for part in parts)
     problems = [*dangling(section), *(problem for part in clear for problem in part)]
     if problems:
@@ -115,6 +119,7 @@ def known_keys(location: tuple[int | str, ...]) -> list[str]:
         "limits": LimitsSection,
         "mcpServers": McpServerSection,
         "models": ModelSection,
+        "notify": NotifySection,
         "prices": PriceSection,
         "search": SearchSection,
         "secrets": SecretSection,
@@ -141,6 +146,7 @@ def dangling(section: ConfigSection) -> Iterator[str]:
             read_target(section.search.url)
         except UrlError as exc:
             yield f"search.url: {exc}"
+    yield from notify_problems(section.notify)
     yield from address_problems(section.browser)
     yield from server_problems(section.mcp_servers)
     for key, chosen in (("model", section.model), ("extractor", section.extractor)):
@@ -166,6 +172,25 @@ def address_problems(browser: BrowserSection) -> Iterator[str]:
             read_target(address.replace(TEXT_PLACE, "words"))
         except UrlError as exc:
             yield f"browser.{key}: {exc}"
+
+
+def notify_problems(notify: NotifySection | None) -> Iterator[str]:
+    """Yield problems of the section ``notify``: no way to deliver or two, an address in clear."""
+    if notify is None:
+        return
+    if (notify.command is None) == (notify.webhook is None):
+        yield "notify: give either command (a program with its arguments) or webhook (url and secret)"
+    if notify.command is not None and not (notify.command and notify.command[0]):
+        yield "notify.command: must be a list of a program and its arguments"
+    if notify.webhook is None or notify.webhook.url.startswith(PREFIX):
+        return
+    try:
+        target = read_target(notify.webhook.url)
+    except UrlError as exc:
+        yield f"notify.webhook.url: {exc}"
+        return
+    if target.scheme != "https" and target.host not in LOOPBACK:
+        yield "notify.webhook.url: must begin with https://, or be an address of this machine"
 
 
 def server_problems(servers: Mapping[str, McpServerSection]) -> Iterator[str]:
@@ -270,6 +295,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
         test_command=section.test_command,
         instructions=section.instructions,
         capture=section.capture,
+        notify=None if section.notify is None else notify_settings(section.notify),
     )
 
 
@@ -297,6 +323,17 @@ def server_settings(section: McpServerSection) -> McpServerSettings:
         url=section.url,
         headers=section.headers,
         trusted=tuple(trusted) if isinstance(trusted, list) else None if trusted else (),
+        timeout_s=section.timeout_seconds,
+    )
+
+
+def notify_settings(section: NotifySection) -> NotifySettings:
+    webhook = section.webhook
+    return NotifySettings(
+        command=tuple(section.command or ()),
+        url=None if webhook is None else webhook.url,
+        secret=None if webhook is None else webhook.secret,
+        events=tuple(dict.fromkeys(section.events)),
         timeout_s=section.timeout_seconds,
     )
 

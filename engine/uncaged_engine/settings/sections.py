@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from .config import BrowserPart, CaptureMode, HealMode, Resolver, Strategy
+from .config import BrowserPart, CaptureMode, HealMode, NotifyEvent, Resolver, Strategy
 
 
 class StrictSection(BaseModel):
@@ -100,6 +100,18 @@ class BrowserSection(StrictSection):
     parts: list[BrowserPart] = ["browse", "lookup", "flows"]
 
 
+class WebhookSection(StrictSection):
+    url: str
+    secret: str
+
+
+class NotifySection(StrictSection):
+    command: list[str] | None = None
+    webhook: WebhookSection | None = None
+    events: list[NotifyEvent] = list(get_args(NotifyEvent))
+    timeout_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
+
+
 class ServeSection(StrictSection):
     port: Annotated[int, Field(ge=1, le=65_535)] = 8810
 
@@ -152,3 +164,4 @@ class ConfigSection(StrictSection):
     test_command: str | None = None
     instructions: str = ""
     capture: CaptureMode = "off"
+    notify: NotifySection | None = None

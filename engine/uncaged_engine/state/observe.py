@@ -352,10 +352,12 @@ def agents_of(start: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _last_timestamp(data: bytes) -> int:
-    """Return when the last whole line was written; the times of the files may be another
-    machine's.
+    """Return when the last whole line was written, of those that are no notes; the times of the
+    files may be another machine's.
     """
     end = data.rfind(b"\n")
+    while data.startswith(lines.NOTE, begin := data.rfind(b"\n", 0, end) + 1):
+        end = begin - 1
     at = data.rfind(_TIMESTAMP, 0, end)
     return int(data[at + len(_TIMESTAMP) : data.index(b",", at + 1)])
 

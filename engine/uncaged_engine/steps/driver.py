@@ -51,6 +51,7 @@ from .fast_lane import FastLane
 from .loop import Position, run_loop
 from .performer import Performer
 from .request import DriveRequest, WorkerContext
+from .status_notes import StatusNotes
 
 
 class Driver:
@@ -85,6 +86,13 @@ class Driver:
         self._left = False
         self._steering = threading.Lock()
         self.info = InfoLog(worker.store.info_path(self._bundle.hash, thread), worker.clock_ms)
+        self._notes = StatusNotes(
+            thread,
+            config=config,
+            environment=request.environment,
+            sender=worker.sender,
+            info=self.info,
+        )
         self._performer: Performer | None = None
         self._start: Mapping[str, Any] | None = None
 
@@ -309,7 +317,6 @@ class Driver:
         return self._performing().rule(kind, body)
 
     def _drive_or_fail(self) -> str:
-        journal = self._journal
         # the bundle's fault ends the thread with a record; any other error leaves it as it is, so
         # that it can be resumed once the cause is gone
         try:
@@ -317,12 +324,8 @@ class Driver:
         except BundleTooSlow as exc:
             return self._end_too_slow(exc)
         except (ReplayError, BundleError) as exc:
-            journal.append(
-                lines.end(
-                    "failed", {"error": {"kind": _kind(exc), "message": str(exc)}}, self.now_ms()
-                )
-            )
-            journal.flush()
+            error = {"kind": _kind(exc), "message": str(exc)}
+            self._append(lines.end("failed", {"error": error}, self.now_ms()), flush=True)
             return "failed"
 
     def _end_too_slow(self, slow: BundleTooSlow) -> str:
@@ -341,9 +344,20 @@ class Driver:
             "message": str(slow),
             "usage": self.usage(),
         }
-        journal.append(lines.end("limit", fields, self.now_ms()))
-        journal.flush()
+        self._append(lines.end("limit", fields, self.now_ms()), flush=True)
         return "limit"
+
+    def _append(self, body: bytes, *, flush: bool) -> bytes:
+        """Append a line; in front of a status that a person wants to know of, a note of that."""
+        notification = self._notes.about(body, self.now_ms())
+        if notification is None:
+            return self._journal.append(body, flush=flush)
+        self._journal.append(lines.notified(notification.event, notification.timestamp_ms))
+        # crash here: a note without its status, which the next owner writes again with its own
+        line = self._journal.append(body, flush=True)
+        # crash here: note and status on disk, the notification not sent; it never is
+        self._notes.send(notification)
+        return line
 
     def _drive(self) -> str:
         journal, bundle = self._journal, self._bundle
@@ -352,7 +366,7 @@ class Driver:
         origin = journal.origin()
         if origin is not None:
             start = origin.start(start, history)
-        self._start = start
+        self._start = self._notes.start = start
         # limits of another machine do not apply
         options = {} if "imported" in start else start["parameters"]["options"]
         own = {
@@ -408,6 +422,7 @@ class Driver:
             handlers=worker.handlers,
             run_child=worker.run_child,
             clock_ms=worker.clock_ms,
+            notify=self._notes.send,
         )
 
     def _report_progress(self, fields: Mapping[str, object]) -> None:
@@ -475,7 +490,7 @@ class Driver:
                 return self._leave(str(stop.value))
             match command:
                 case Write():
-                    answer = journal.append(self._timed(command), flush=command.flush)
+                    answer = self._append(self._timed(command), flush=command.flush)
                 # each intent states how long the thread has run, which the fast lane does not write
                 case Ask() if self._is_timed:
                     answer = StepProgress(session.ask(command.seq, command.line), command.seq)

@@ -34,6 +34,7 @@ from ..door.effects import (
     ThreadContext,
     handled,
 )
+from ..door.notifications import Notification
 from ..door.outcomes import Answer, Failure, Outcome, TryLater, Void, Wait
 from ..effect_kinds import handler_for
 from ..journal import lines
@@ -149,6 +150,7 @@ class Performer:
         clock_ms: Callable[[], int],
         handlers: Callable[[str], Handler] = handler_for,
         run_child: RunChild | None = None,
+        notify: Callable[[Notification], None],
     ) -> None:
         self._store = store
         self._bundle = bundle
@@ -183,6 +185,7 @@ class Performer:
             left=spending.left,
             clock_ms=clock_ms,
             run_child=run_child,
+            notify=notify,
         )
 
     @property

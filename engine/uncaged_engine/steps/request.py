@@ -13,6 +13,7 @@ from uncaged_bundles.storage.store import Store
 from ..cells.shared import Cells
 from ..door.effects import Handler, RunChild
 from ..effect_kinds import handler_for
+from ..notify.sender import Sender
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,8 @@ class DriveRequest:
 class WorkerContext:
     """Services that all threads of a worker share.
 
-    handlers: the handler of an effect kind. run_child: of a trial, see `ThreadContext`.
+    handlers: the handler of an effect kind. run_child: of a trial, see `ThreadContext`. sender: of
+    notifications; None sends none.
     """
 
     store: Store
@@ -41,3 +43,4 @@ class WorkerContext:
     publish: Callable[[ThreadId, Mapping[str, object]], None]
     handlers: Callable[[str], Handler] = handler_for
     run_child: RunChild | None = None
+    sender: Sender | None = None

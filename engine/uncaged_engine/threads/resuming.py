@@ -51,19 +51,24 @@ def resume_fields(
 
 def is_due(records: Sequence[Mapping[str, Any]], now_ms: int) -> bool:
     """Whether a thread's last effect waits for a moment that has passed."""
+    moment_ms = due_ms(records)
+    return moment_ms is not None and moment_ms <= now_ms
+
+
+def due_ms(records: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the moment for which a thread's last effect waits, or None."""
     intent = next(
         (record for record in reversed(records) if "seq" in record and "attempt" not in record),
         None,
     )
     effect = intent.get("intent") if intent is not None else None
     if intent is None or not isinstance(effect, Mapping) or len(effect) != 1:
-        return False
+        return None
     [(kind, body)] = effect.items()
     try:
-        due_ms = handler_for(str(kind)).due_ms(handled(body), int(intent["timestamp"]))
+        return handler_for(str(kind)).due_ms(handled(body), int(intent["timestamp"]))
     except UncagedError:  # no installed handler performs the kind
-        return False
-    return due_ms is not None and due_ms <= now_ms
+        return None
 
 
 def _require_higher(found: ThreadView, fields: Mapping[str, object]) -> None:

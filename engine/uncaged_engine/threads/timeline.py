@@ -101,8 +101,8 @@ class Timeline:
 
     def _add_control(self, record: Record) -> Row | None:
         word = str(record["control"])
-        if word == "paths":
-            return None  # for the next script, not for people
+        if word == "paths" or "notified" in record:
+            return None  # for the next script, or the next process that would notify
         self.wait = record if word == "wait" else {}
         self.is_paused = word == "pause"
         if word == "resume":

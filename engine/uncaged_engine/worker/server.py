@@ -38,6 +38,7 @@ from ..cells.cell import Cell, CellLimits
 from ..cells.shared import start_cells
 from ..effect_kinds import KNOWN
 from ..journal.file import JournalFile
+from ..notify.sender import Sender
 from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal
@@ -50,6 +51,8 @@ from .wire import MAX_REQUEST_BYTES, error_message, listen, pack, unpack
 Begun = tuple[Cell, Mechanism]
 REQUEST_TIMEOUT_S = 30.0
 ACCEPT_PAUSE_S = 0.05
+SEND_WAIT_S = 15.0
+"""How long a worker that is idle otherwise waits for its notifications."""
 SPARE_FILES = 10
 """Open files that must be left when a thread is accepted, for its journal and its steps."""
 STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
@@ -79,6 +82,7 @@ class WorkerServer:
         self._limits = limits
         self._begun = begun
         self._hub = Hub()
+        self._sender = Sender()
         self._drivers: dict[ThreadId, Driver] = {}
         self._lock = threading.Lock()
         self._around: WorkerContext | None = None
@@ -106,6 +110,7 @@ class WorkerServer:
                     self._selector.select()
                     os.read(self._wake_read, 4096)
         finally:
+            self._sender.close()
             self._hub.close()
             if self._around is not None:
                 self._around.cells.close()
@@ -142,6 +147,8 @@ class WorkerServer:
             # more than listener and wake pipe: a request is being read
             if served or self._drivers or self._killing or len(self._selector.get_map()) > 2:
                 idle_since = time.monotonic()
+            elif self._sender.is_busy and time.monotonic() - idle_since < SEND_WAIT_S:
+                continue
             # a select may return a little before its timeout
             elif time.monotonic() - idle_since >= self._linger_s * 0.9:
                 return
@@ -378,7 +385,11 @@ class WorkerServer:
             begun, self._begun = self._begun, None
             cells = start_cells(bundle, load(self._store).sandbox, limits=self._limits, begun=begun)
             self._around = WorkerContext(
-                store=self._store, cells=cells, clock_ms=self._clock_ms, publish=self._hub.publish
+                store=self._store,
+                cells=cells,
+                clock_ms=self._clock_ms,
+                publish=self._hub.publish,
+                sender=self._sender,
             )
         return self._around
 

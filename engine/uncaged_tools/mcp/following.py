@@ -120,6 +120,8 @@ def progress_message(event: Event) -> str:
         return f"step {body['seq']}: {effect_label(*intended(body['intent']))}"
     if "attempt" in body:
         return f"step {body['seq']}: attempt {body['attempt']}"
+    if "notified" in body:
+        return ""
     if "control" in body:
         return str(body.get("question") or body["control"])
     if "seq" in body and "sub" not in body:

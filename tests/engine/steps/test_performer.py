@@ -50,6 +50,7 @@ def performer(store: Store, placed: Placed, journal: JournalFile) -> Performer:
         spending=Spending(limits={}, before=NOTHING, ran_s=0, cancel=cancel),
         progress=lambda _fields: None,
         clock_ms=lambda: NOW_MS,
+        notify=lambda _notification: None,
     )
 
 

@@ -1,0 +1,1 @@
+"""Delivery of notifications by a command or a signed webhook."""
