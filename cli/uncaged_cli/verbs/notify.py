@@ -113,7 +113,7 @@ def show(number: int, as_json: bool) -> int:
 @command.command("test", short_help="Send a notification as config.yaml says.")
 @json_option
 def test(as_json: bool) -> None:
-    """Send a notification by the command or the webhook of config.yaml, and report what came of it."""
+    """Send a notification by the command or the webhook of config.yaml, and print the result."""
     from uncaged_engine.door.notifications import Notification
 
     notification = Notification(
