@@ -120,6 +120,7 @@ def set_enabled(engine: Engine, name: str, *, enabled: bool) -> Schedule:
             return schedule
         changed = replace(schedule, enabled=enabled, problem="")
         if enabled:
-            changed = replace(changed, done_ms=max(schedule.done_ms, engine.clock_ms()))
+            # also after a clock that was far ahead: a due time that was started has its thread
+            changed = replace(changed, done_ms=engine.clock_ms())
         files.put(changed)
         return changed
