@@ -76,7 +76,7 @@ def test_what_was_healed_is_the_one_change(end: object) -> None:
     ],
 )
 def test_a_page_that_shows_no_change_gets_a_report(page: object, report: str) -> None:
-    """Nothing is changed if the replay did not come to the failed step, or failed there."""
+    """Nothing is changed if the replay ended before the failed step, or failed there."""
     fixes = found(case(page))
     assert fixes.candidates == ()
     assert any(report in one for one in fixes.looked), fixes.looked
