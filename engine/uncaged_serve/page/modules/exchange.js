@@ -1,0 +1,109 @@
+// One request of a conversation, from the records about it.
+
+import { actionButton, h } from "./dom.js";
+import { duration } from "./format.js";
+import { schemaField } from "./schema_form.js";
+
+const BY = { verb: "a verb", grammar: "a pattern", construction: "a learned sentence", model: "a model", call: "a call" };
+
+/** State of a request after its records; `add(record)` takes the next one. */
+export class Exchange {
+  constructor(record) {
+    this.request = record.request;
+    this.id = record.request.id;
+    this.started = record.timestamp;
+    this.question = null;
+    this.answered = null;
+    this.reading = null;
+    this.threads = [];
+    this.result = null;
+    this.cancelled = false;
+  }
+
+  add(record) {
+    if (record.reading) this.reading = record.reading;
+    if (record.translation) this.translation = record.translation;
+    if (record.thread) this.threads.push(record.thread);
+    if (record.question) this.question = { ...record.question, seq: record.seq };
+    if (record.answer) [this.answered, this.question] = [record.answer, null];
+    if (record.cancel) this.cancelled = true;
+    if (record.result) {
+      this.result = record.result;
+      this.question = null;
+      this.took = record.timestamp - this.started;
+    }
+  }
+}
+
+export function spelledCall(call) {
+  const params = Object.entries(call.params ?? {}).map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return [call.flow, ...params].join(" ");
+}
+
+/** Return the node of an exchange. ask(method, params) calls the server for this conversation. */
+export function exchangeNode(exchange, ask) {
+  const { request, reading, result } = exchange;
+  return h("article", { class: "exchange", "data-request": exchange.id },
+    h("p", { class: "said" }, request.text || spelledCall(request.call ?? {})),
+    reading ? understood(reading) : null,
+    exchange.threads.map((one) => h("p", { class: "quiet" }, "thread ", h("a", { href: `#/threads/${one.threadId}` }, one.threadId), ` of ${one.flow}`)),
+    exchange.question ? question(exchange, ask) : null,
+    result ? ended(exchange, ask) : exchange.question ? null : running(exchange, ask));
+}
+
+function understood(reading) {
+  const calls = reading.calls ?? [];
+  return h("p", { class: "quiet" }, `read by ${BY[reading.by] ?? reading.by}${reading.rule ? ` “${reading.rule}”` : ""}: `,
+    calls.map((call, at) => [at ? ", then " : "", h("code", {}, spelledCall(call))]));
+}
+
+function running(exchange, ask) {
+  return h("p", { class: "row" }, h("span", { class: "badge", "data-status": "running" }, exchange.cancelled ? "cancelling" : "running"),
+    h("span", { class: "acts" }, actionButton("Cancel", () => ask("cancel", { request: exchange.id }))));
+}
+
+function ended(exchange, ask) {
+  const { result } = exchange;
+  const good = result.status === "completed" && result.success !== false;
+  const text = result.display || result.message || (good ? "done" : result.status);
+  return h("div", { class: "result" },
+    h("p", { class: good ? "answer" : "answer error" }, text),
+    result.data && !result.display ? h("details", {}, h("summary", {}, "data"), h("pre", {}, JSON.stringify(result.data, null, 2))) : null,
+    (result.problems ?? []).map((one) => h("p", { class: "error" }, typeof one === "string" ? one : JSON.stringify(one))),
+    h("div", { class: "row acts" }, (result.choices ?? []).map((one) =>
+      actionButton(one.label, () => ask("choose", { request: exchange.id, choice: one.id })))),
+    h("p", { class: "quiet" }, result.status, exchange.took === undefined ? "" : ` after ${duration(exchange.took)}`));
+}
+
+function question(exchange, ask) {
+  const asked = exchange.question;
+  const at = { request: exchange.id, question: asked.seq };
+  const body = [h("p", {}, h("strong", {}, asked.question))];
+  if (asked.problem) body.push(h("p", { class: "error" }, asked.problem));
+  if (asked.kind === "confirm") {
+    body.push(asked.calls.map((call) => h("p", {}, h("code", {}, spelledCall(call)))),
+      buttons(actionButton("No", () => ask("answer", { ...at, value: { run: false } })),
+        actionButton("Run", () => ask("answer", { ...at, value: { run: true } }), { class: "primary" })));
+  } else if (asked.kind === "thread") {
+    body.push(...threadQuestion(asked, at, ask));
+  } else {
+    const remember = h("input", { type: "checkbox" });
+    body.push(asked.choices.map((one) => h("p", {}, actionButton(one.label, () =>
+      ask("choose", { ...at, choice: one.id, remember: remember.checked })),
+      " ", h("span", { class: "quiet" }, (one.calls ?? []).map(spelledCall).join(", then ")))));
+    if (asked.kind === "collision") body.push(h("label", {}, remember, " Remember this choice"));
+  }
+  return h("section", { class: "card question acts", "aria-label": "Question" }, body);
+}
+
+function threadQuestion(asked, at, ask) {
+  if (asked.choices) {
+    return [buttons(...asked.choices.map((one) => actionButton(one.label, () => ask("answer", { ...at, value: { choice: one.id } }))))];
+  }
+  const field = schemaField(asked.schema ?? { type: "string" }, { title: "Answer" });
+  return [field.element, buttons(actionButton("Answer", () => ask("answer", { ...at, value: { value: field.read() } }), { class: "primary" }))];
+}
+
+function buttons(...inside) {
+  return h("div", { class: "buttons" }, inside);
+}

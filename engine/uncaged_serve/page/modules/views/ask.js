@@ -1,0 +1,141 @@
+// A conversation: sentences, how they are read, questions, results.
+
+import { completionList } from "../completion_list.js";
+import { ConversationClient } from "../conversation.js";
+import { actionButton, h, replace, say } from "../dom.js";
+import { Exchange, exchangeNode, spelledCall } from "../exchange.js";
+
+export function show(root, route) {
+  const log = h("div", { class: "conversation", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
+  const field = h("input", { type: "text", id: "sentence", autocomplete: "off", "aria-label": "Sentence", placeholder: "list the pdf files in downloads", maxlength: 10000 });
+  const explained = h("div", { class: "explained", "aria-live": "polite" });
+  const chosen = h("select", { "aria-label": "Conversation" });
+  const problem = h("p", { class: "error", role: "alert" });
+  const exchanges = new Map();
+  const nodes = new Map();
+  let conversation = route.query.get("conversation");
+  let after = 0;
+
+  const client = new ConversationClient({
+    onNotice(method, params) {
+      if (params.conversation !== conversation) return;
+      if (method === "record") take(params.record);
+      if (method === "lost") problem.textContent = params.message;
+    },
+    onState(state) {
+      problem.textContent = state === "live" ? "" : "The connection to the server is lost; it is made again …";
+      if (state === "live") guarded(start);
+    },
+  });
+
+  async function guarded(work) {
+    try {
+      problem.textContent = "";
+      await work();
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+  }
+
+  async function start() {
+    await list();
+    await follow();
+  }
+
+  async function list() {
+    let { conversations } = await client.call("conversations");
+    if (!conversations.length) {
+      await client.call("new");
+      ({ conversations } = await client.call("conversations"));
+    }
+    conversation ??= (conversations.find((one) => one.current) ?? conversations[0]).conversation;
+    replace(chosen, conversations.map((one) => h("option", { value: one.conversation }, `${one.name}${one.open ? ` (${one.open} open)` : ""}`)));
+    chosen.value = conversation;
+  }
+
+  async function follow() {
+    for (;;) {
+      const page = await client.call("log", { conversation, after, follow: true });
+      conversation = page.conversation;
+      page.records.forEach(take);
+      if (!page.more) return;
+    }
+  }
+
+  function take(record) {
+    if (record.seq <= after) return;
+    after = record.seq;
+    const id = record.request?.id ?? record.of;
+    if (record.request) exchanges.set(id, new Exchange(record));
+    const exchange = exchanges.get(id);
+    if (!exchange) return;
+    if (!record.request) exchange.add(record);
+    draw(exchange);
+  }
+
+  function draw(exchange) {
+    const node = exchangeNode(exchange, ask);
+    const old = nodes.get(exchange.id);
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+    if (old) old.replaceWith(node);
+    else log.append(node);
+    nodes.set(exchange.id, node);
+    if (atEnd || !old) node.scrollIntoView({ block: "nearest" });
+  }
+
+  async function ask(method, params) {
+    await client.call(method, { conversation, ...params });
+  }
+
+  async function send() {
+    const text = field.value.trim();
+    if (!text) return;
+    completions.close();
+    const reply = await client.call("submit", { conversation, text });
+    if (!reply.ok) {
+      const words = { queue_full: `the queue is full (${reply.maximum} requests)`, server_stopping: "the server is stopping", duplicate_id: "it was sent already" };
+      throw new Error(words[reply.error] ?? reply.error);
+    }
+    field.value = "";
+    replace(explained);
+  }
+
+  async function explain() {
+    const text = field.value.trim();
+    if (!text) return say("write a sentence first");
+    const found = await client.call("explain", { text });
+    replace(explained, h("section", { class: "card" },
+      h("h2", {}, { calls: "It would run this", question: "It would ask which one is meant", miss: "No pattern reads it; a model would be asked" }[found.result]),
+      found.readings.length ? h("ol", {}, found.readings.map((one) => h("li", {},
+        one.calls.map((call) => h("code", {}, spelledCall(call))), " ",
+        h("span", { class: "quiet" }, [`by “${one.rule}”`, one.pack && `pack ${one.pack}`, one.refused, one.disabled && "disabled", one.away && "not here"].filter(Boolean).join(", "))))) : null));
+  }
+
+  async function change() {
+    conversation = chosen.value;
+    after = 0;
+    exchanges.clear();
+    nodes.clear();
+    replace(log);
+    await follow();
+  }
+
+  chosen.addEventListener("change", () => guarded(change));
+  const completions = completionList(field, (text) => client.call("complete", { text }));
+  root.append(
+    h("div", { class: "row" }, h("h1", { class: "grow" }, "Ask"), chosen,
+      h("span", { class: "acts" }, actionButton("New conversation", async () => {
+        conversation = (await client.call("new")).conversation;
+        await list();
+        await change();
+      }))),
+    log, problem, explained,
+    h("form", { class: "sentence acts", onsubmit: (event) => { event.preventDefault(); guarded(send); } },
+      h("div", { class: "grow completed" }, field, completions.element),
+      actionButton("Explain", explain), h("button", { class: "primary" }, "Send")));
+  field.focus();
+  return () => {
+    completions.close();
+    client.close();
+  };
+}
