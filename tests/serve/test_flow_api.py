@@ -1,4 +1,4 @@
-"""Endpoints of flows and proposals, called as functions."""
+"""Endpoints of flows, proposals and the machine, called as functions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from uncaged_engine.api import Engine
 from uncaged_engine.services.proposals import Proposals
 from uncaged_engine.services.registry import KNOWN
 from uncaged_serve.api.endpoints import ApiEndpoint, Asked, ConflictError
+from uncaged_serve.api.machine import CostTable
 from uncaged_serve.api.table import ENDPOINTS
 
 SOURCE = """
@@ -120,3 +121,29 @@ def test_a_proposal_that_asks_for_more_needs_what_it_asks_for(looking: Engine) -
     decided = answer(looking, "POST", accept, path, granted=shown["widened"], contradicted=True)
     assert (decided["state"], decided["hash"]) == ("accepted", shown["to"])
     assert looking.registry.entry("look").hash == shown["to"]
+
+
+def test_the_machine_is_described(looking: Engine) -> None:
+    """Nothing runs, and nothing cost anything."""
+    found = answer(looking, "GET", "/api/machine")
+    assert (found["workers"], found["store"]) == ([], str(looking.store.root))
+    assert found["limits"]["max_rounds"] == 10
+    costs = answer(looking, "GET", "/api/machine/costs")
+    assert costs == {"days": [], "flows": [], "models": []}
+
+
+def test_costs_are_summed_by_name() -> None:
+    table = CostTable()
+    table.add("a", 10, 0.5, unpriced=False)
+    table.add("a", 5, 0.25, unpriced=True)
+    table.add("b", 1, 3.0, unpriced=False)
+    assert [tuple(row.values()) for row in table.rows()] == [
+        ("b", 1, 1, 3.0, False),
+        ("a", 2, 15, 0.75, True),
+    ]
+
+
+@pytest.mark.slow
+def test_the_checks_of_the_machine_are_those_of_doctor(looking: Engine) -> None:
+    names = {one["name"] for one in answer(looking, "GET", "/api/machine/doctor")["checks"]}
+    assert {"python", "git", "store", "registry"} <= names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import events, flows, proposals, session, threads
+from . import events, flows, machine, proposals, session, threads
 from .endpoints import ApiEndpoint, EventStream
 
 ENDPOINTS: tuple[ApiEndpoint, ...] = (
@@ -10,5 +10,6 @@ ENDPOINTS: tuple[ApiEndpoint, ...] = (
     *threads.ENDPOINTS,
     *flows.ENDPOINTS,
     *proposals.ENDPOINTS,
+    *machine.ENDPOINTS,
 )
 EVENT_ENDPOINTS: tuple[EventStream, ...] = events.EVENT_ENDPOINTS

@@ -12,6 +12,7 @@ function views(parts) {
   if (first === "threads" && !second) return () => import("./views/threads.js");
   if (first === "threads" && (!third || third === "steps")) return () => import("./views/thread.js");
   if (first === "flows") return second ? () => import("./views/flow.js") : () => import("./views/flows.js");
+  if (first === "machine") return () => import("./views/machine.js");
   if (first === "ask") return () => import("./views/ask.js");
   if (first === "proposals" && second) return () => import("./views/proposal.js");
   return null;
