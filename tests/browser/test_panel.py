@@ -8,12 +8,16 @@ import pytest
 from playwright.async_api import expect
 from testbed.browsers import PAIRING_PAGE, PANEL_PAGE, ControlledBrowser
 from testbed.webserver import Reply, raw, serving, text
+from uncaged_browser.relay.listener import EXTENSION_ID
 from uncaged_browser.relay.panel import serve_page
+from uncaged_serve.page.route import POLICY, SIDE_PANEL
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
 HTML = "text/html; charset=utf-8"
 WAIT_MS = 30_000
+PAGE = text("<!doctype html><h1>Conversations</h1>", HTML, Content_Security_Policy=POLICY)
+"""A page with the policy of the real one, which names who may show it in a frame."""
 
 
 def test_the_panel_shows_the_page_of_serve(paired: ControlledBrowser) -> None:
@@ -46,12 +50,17 @@ def test_the_panel_shows_the_page_of_serve(paired: ControlledBrowser) -> None:
     paired.run(panel("does not run at http://127.0.0.1:9/", 9))
     with (
         serving(lambda _: text("the token is missing", status=401)) as bare,
-        serving(lambda _: text("<!doctype html><h1>Conversations</h1>", "text/html")) as serve,
+        serving(lambda _: PAGE) as serve,
     ):
         paired.run(panel("has no page that can be shown here", bare.port))
         paired.run(panel("page", serve.port))
     paired.run(panel("does not run", serve.port))
     paired.run(open_settings())
+
+
+def test_only_the_extension_shows_the_page_in_a_frame() -> None:
+    assert f"chrome-extension://{EXTENSION_ID}" == SIDE_PANEL
+    assert POLICY.endswith(f"frame-ancestors {SIDE_PANEL}")
 
 
 def test_the_button_opens_the_panel(paired: ControlledBrowser) -> None:
@@ -83,6 +92,6 @@ def test_only_a_page_is_shown(reply: Reply, *, has_page: bool) -> None:
     with serving(lambda _: reply) as server:
         content = asyncio.run(content_of(server.port))
     if has_page:
-        assert content == {"address": f"{server.url}/"}
+        assert content == {"address": f"{server.url}/#/ask"}
     else:
         assert "has no page" in str(content["text"])

@@ -12,6 +12,8 @@ PanelContent = Callable[[], Awaitable[dict[str, object]]]
 """Returns ``{"address"}`` of a page to show, or ``{"text"}``."""
 LOOPBACK = "127.0.0.1"
 REPLY_S = 3.0
+VIEW = "#/ask"
+"""The view of the page that the panel shows: the conversation."""
 NOT_RUNNING = "`uncaged-workflow serve` does not run at {}. Start it, and its page is shown here."
 NO_PAGE = "The program at {} has no page that can be shown here."
 
@@ -27,7 +29,7 @@ def serve_page(port: Callable[[], int]) -> PanelContent:
         has_page = await asyncio.to_thread(_has_page, chosen)
         if has_page is None:
             return {"text": NOT_RUNNING.format(address)}
-        return {"address": address} if has_page else {"text": NO_PAGE.format(address)}
+        return {"address": f"{address}{VIEW}"} if has_page else {"text": NO_PAGE.format(address)}
 
     return content
 

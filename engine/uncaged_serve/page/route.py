@@ -17,9 +17,11 @@ KINDS = {
     ".js": b"text/javascript; charset=utf-8",
     ".svg": b"image/svg+xml",
 }
+SIDE_PANEL = "chrome-extension://ikepkhfgaepnklhfgcogfkidpkcpnohl"
+"""The browser extension, which alone may show the page in a frame. Its key gives this id."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    f"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {SIDE_PANEL}"
 )
 HEADERS = (
     (b"cache-control", b"no-cache"),
@@ -28,7 +30,6 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
 )
 
 
