@@ -28,6 +28,7 @@ PARTS = {
             "uncaged_browser",
             "uncaged_capture",
             "uncaged_schedules",
+            "uncaged_telemetry",
         ),
         ROOT / "engine",
     ),
@@ -55,6 +56,7 @@ MAY_IMPORT = {
         "uncaged_tools",
         "uncaged_repair",
     },
+    "uncaged_telemetry": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
@@ -71,6 +73,7 @@ FACES = {
     "uncaged_browser": ("door", "services"),
     "uncaged_capture": ("door", "services", "api"),
     "uncaged_schedules": ("door", "services", "api"),
+    "uncaged_telemetry": ("door", "services"),
 }
 """Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (
@@ -110,7 +113,9 @@ HEAVY = (
     "keyring",
     "markdownify",
     "mcp",
+    "opentelemetry",
     "playwright",
+    "prometheus_client",
     "prompt_toolkit",
     "pydantic",
     "pytest",

@@ -18,6 +18,7 @@ from uncaged_models.connection import open_client
 from uncaged_models.conversation import Conversation, ToolResult, ToolUse, user_turn
 from uncaged_models.errors import ModelFailed
 from uncaged_models.loop import MAX_TURNS, LoopLimits, NoTools, ToolLoop, Tools
+from uncaged_models.observing import TurnReports
 from uncaged_models.progress import Progress
 from uncaged_models.retries import ConversationCancelled
 
@@ -93,6 +94,7 @@ class ModelAgent(AgentKind):
                 schema=None
                 if request.repair is None
                 else request.role.schema,  # a first answer has more to say than its data
+                reports=TurnReports.of(request.observer, settings, request.redact),
             )
             try:
                 text = loop.answer()

@@ -8,16 +8,17 @@ a server which supports the header performs it once even if it is sent twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 
 from uncaged_bundles.limits import HttpLimits
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
+from uncaged_engine.door.observing import EffectObserver
 from uncaged_engine.door.outcomes import Failure, Outcome, TryLater
 from uncaged_engine.door.past import PastEffect
-from uncaged_engine.services.network import HostRules
+from uncaged_engine.services.network import HostRules, read_patterns
 
 from .web.client import CLIENTS, Clients
 from .web.content import content_of
@@ -108,7 +109,22 @@ def spec_of(options: HttpBody, context: EffectContext) -> RequestSpec:
     request = request_of(options)
     if request.method not in SAFE and not request.has("idempotency-key"):
         request = request.with_header("Idempotency-Key", context.key)
+    if context.observer is not None:
+        request = with_trace_context(request, context.observer, context.config.span_hosts)
     return policy_of(request, options, context.bundle.descriptor.policy.limits.get("http", {}))
+
+
+def with_trace_context(
+    request: HttpRequest, observer: EffectObserver, hosts: Sequence[str]
+) -> HttpRequest:
+    """Return a request with the trace context of its effect, if config names its host and the
+    bundle sets none itself.
+    """
+    if any(pattern.covers(request.target) for pattern in read_patterns(hosts)):
+        for name, value in observer.headers().items():
+            if not request.has(name):
+                request = request.with_header(name, value)
+    return request
 
 
 def later_of(response: HttpResponse, now_ms: int) -> TryLater | None:

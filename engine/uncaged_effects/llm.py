@@ -28,6 +28,7 @@ from uncaged_models.conversation import Conversation, user_turn
 from uncaged_models.data import DataSchema, ask_for_data, read_schema
 from uncaged_models.errors import ModelFailed
 from uncaged_models.loop import LoopLimits, NoTools, ToolLoop
+from uncaged_models.observing import TurnReports
 from uncaged_models.prompts.fences import fenced
 from uncaged_models.retries import ConversationCancelled
 
@@ -132,6 +133,9 @@ def consult(options: LlmBody, chosen: ChosenModel, context: EffectContext) -> Ou
             cancel=context.cancel,
             progress=lambda fields: context.progress(redacted({"model": chosen.name, **fields})),
             schema=data_schema.schema if data_schema is not None else None,
+            reports=TurnReports.of(
+                context.observer, settings, lambda value: secrets.redact(value, chosen.known)
+            ),
         )
         try:
             if data_schema is None:

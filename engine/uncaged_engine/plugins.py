@@ -28,6 +28,7 @@ EFFECTS = "uncaged_workflow.effects"
 PREPARATIONS = "uncaged_workflow.preparations"
 AGENTS = "uncaged_workflow.agents"
 ROUTES = "uncaged_workflow.routes"
+OBSERVERS = "uncaged_workflow.observers"
 VERBS = "uncaged_workflow.verbs"
 
 

@@ -59,6 +59,7 @@ def extract_data(
         context.cancel,
         record=lambda fields: record({"extractor": name, **fields}),
         progress=lambda fields: progress({"extractor": name, **fields}),
+        observer=context.observer,
     )
     material = fenced(cut(text, MAX_TEXT_CHARACTERS))
     question = ModelQuestion(

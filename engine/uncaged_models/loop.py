@@ -21,6 +21,7 @@ from .client import ModelClient, ModelReply, ModelRequest, ToolDescription, Usag
 from .connection import ModelConnection
 from .conversation import ChatTurn, Conversation, Text, ToolResult, ToolUse, user_turn
 from .errors import Endpoint, ModelFailed
+from .observing import TurnReports
 from .progress import Meter, Progress, ReplyReporter
 from .retries import ConversationCancelled, RetryPolicy
 
@@ -88,6 +89,7 @@ class ToolLoop:
         cancel: Cancel,
         progress: Progress,
         schema: Mapping[str, Any] | None = None,
+        reports: TurnReports | None = None,
     ) -> None:
         self.conversation = conversation
         self.meter = Meter(model=client.model, begin_s=time.monotonic())
@@ -99,6 +101,7 @@ class ToolLoop:
         self._cancel = cancel
         self._progress = progress
         self._schema = schema
+        self._reports = reports
         self._reporter = ReplyReporter(progress, self.meter)
         self._retries = RetryPolicy(
             wait=self._wait,
@@ -167,7 +170,7 @@ class ToolLoop:
         )
         self.meter.turns += 1
         self._reporter = ReplyReporter(self._progress, self.meter)
-        reply = self._retries.send(self._client, request, self._reporter.take)
+        reply = self._send(request)
         self._count(reply.usage)
         if reply.stop == "refusal":
             raise ModelFailed(
@@ -181,6 +184,12 @@ class ToolLoop:
         if reply.parts:
             turns.append(ChatTurn(by="assistant", parts=reply.parts))
         return reply
+
+    def _send(self, request: ModelRequest) -> ModelReply:
+        def send() -> ModelReply:
+            return self._retries.send(self._client, request, self._reporter.take)
+
+        return send() if self._reports is None else self._reports.report(request, send)
 
     def _count(self, usage: Usage) -> None:
         self.meter.add(usage)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_engine.door.effects import Cancel
+from uncaged_engine.door.observing import EffectObserver
 from uncaged_engine.services import secrets
 
 from .choice import ChosenModel
@@ -16,6 +17,7 @@ from .conversation import Conversation, user_turn
 from .data import DataSchema, ask_for_data
 from .errors import ModelFailed
 from .loop import LoopLimits, NoTools, ToolLoop
+from .observing import TurnReports
 
 TURNS = 4
 """Requests of one question: the first, two corrections, and a continuation."""
@@ -62,6 +64,7 @@ class ModelSession:
         *,
         record: Report = _unreported,
         progress: Report = _unreported,
+        observer: EffectObserver | None = None,
     ) -> None:
         """Args:
         environment: the caller's, for proxies and certificates. record: writes an unusable answer
@@ -73,6 +76,7 @@ class ModelSession:
         self._cancel = cancel
         self._record = record
         self._progress = progress
+        self._observer = observer
 
     def ask(self, question: ModelQuestion) -> ModelData:
         """Ask the model until its answer fits, at most three times.
@@ -93,6 +97,7 @@ class ModelSession:
                 cancel=self._cancel,
                 progress=lambda fields: self._progress(self.redacted(fields)),
                 schema=data_schema.schema,
+                reports=TurnReports.of(self._observer, self._chosen.settings, self.redacted),
             )
             try:
                 answer = ask_for_data(

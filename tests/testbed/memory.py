@@ -67,6 +67,7 @@ class MemoryJournal:
         self.history = self.reread()
         self.flushed_bytes = 0
         self.on_flush: Callable[[int], None] = lambda _size: None
+        self.on_flush_time: Callable[[float], None] | None = None
         self._digest = self.history.digest
         self._has_ended = self.history.end is not None
         self._blob_bytes = self.history.blob_bytes

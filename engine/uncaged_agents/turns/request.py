@@ -123,6 +123,7 @@ def agent_request(
         environment={
             **(workspace.for_children(environment) if workspace is not None else environment),
             MARK: context.key,
+            **trace_variables(context),
         },
         timeout_s=call.timeout_s,
         attempt=context.attempt,
@@ -145,11 +146,18 @@ def agent_request(
         flows=flows_of(context, rights.flows) if rights.flows else None,
         effects=call.effects,
         trace=trace,
+        observer=context.observer,
         extract=extract_of(context) if context.config.extractor is not None else None,
         reads=tuple(workspace.repository / name for name in workspace.links)
         if workspace is not None
         else (),
     )
+
+
+def trace_variables(context: EffectContext) -> dict[str, str]:
+    """Return the variables with which a process continues the trace of an observed effect."""
+    headers = {} if context.observer is None else context.observer.headers()
+    return {name.upper(): value for name, value in headers.items()}
 
 
 def prompt_of(call: RoleCall, context: EffectContext) -> str:

@@ -207,4 +207,4 @@ def new_trace(binding: AgentBinding, context: EffectContext) -> AgentTrace:
     are written: an agent's commands may print any of them.
     """
     known = {**secrets.known_secrets(context.config, context.environment), **binding.known}
-    return AgentTrace(lambda value: secrets.redact(value, known))
+    return AgentTrace(lambda value: secrets.redact(value, known), context.observer)

@@ -115,5 +115,6 @@ class FlowQuestion:
             context.cancel,
             record=context.record_attempt,
             progress=lambda fields: context.progress({"model": name, **fields}),
+            observer=context.observer,
         )
         return self._session.ask(question)

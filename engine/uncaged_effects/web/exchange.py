@@ -1,8 +1,8 @@
 """HTTP exchange of one effect: a request and its redirects, each hop checked like the first.
 
 Rule 1: no hop begins before its policy, address and secrets were checked.
-Rule 2: confidential headers (Authorization, Cookie, a header with a secret) are not sent to another
-origin.
+Rule 2: confidential headers (Authorization, Cookie, a trace context, a header with a secret) are
+not sent to another origin.
 Rule 3: one deadline holds for all hops, and one limit for the body that is kept.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 10
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-CONFIDENTIAL = frozenset({"authorization", "cookie"})
+CONFIDENTIAL = frozenset({"authorization", "cookie", "traceparent", "tracestate"})
 OF_A_BODY = frozenset({"content-type", "content-encoding", "content-language", "content-location"})
 AGENT = f"uncaged-workflow/{__version__}"
 

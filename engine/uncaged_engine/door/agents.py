@@ -12,6 +12,7 @@ from uncaged_bundles.contract import RoleSpec
 from uncaged_bundles.rights import ALL_TOOLS, Rights
 
 from .effects import Cancel
+from .observing import EffectObserver
 from .traces import AgentTrace
 
 __all__ = [
@@ -98,7 +99,7 @@ class AgentRequest:
     person started the thread on a terminal, and can be asked. remark: writes a line to the
     thread's debug log.
     redact: removes the secrets in config from JSON; all that an agent keeps on disk goes through
-    it.
+    it. observer: gets the turns of a model; None if the thread is not observed.
     """
 
     thread_id: str
@@ -133,6 +134,7 @@ class AgentRequest:
     reads: tuple[Path, ...] = ()
     remark: Callable[[str], None] = lambda _text: None
     redact: Callable[[object], object] = lambda value: value
+    observer: EffectObserver | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

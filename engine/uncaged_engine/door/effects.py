@@ -17,6 +17,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..settings.config import Config
+from .observing import EffectObserver
 from .outcomes import Outcome
 from .past import PastEffect
 
@@ -196,7 +197,7 @@ class EffectContext:
     redo: an earlier try was a ``Void`` with doubt, and a person decided for ``resume --redo``.
     part: the effect's index within the one that it is a part of. done: records of parts that an
     earlier try finished, by index.
-    numbers: of the attempts that follow.
+    numbers: of the attempts that follow. observer: None if the thread is not observed.
     """
 
     thread: ThreadContext
@@ -213,6 +214,7 @@ class EffectContext:
     redo: bool
     done: Mapping[int, Mapping[str, object]]
     numbers: Iterator[int]
+    observer: EffectObserver | None = None
 
     def record_attempt(self, fields: Mapping[str, object]) -> None:
         """Append and flush an attempt line with these fields."""

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
+from .observing import EffectObserver, ToolCall
+
 __all__ = ["AgentTrace"]
 
 _FORMAT = 1
@@ -19,11 +21,17 @@ class AgentTrace:
     """Tool calls that an agent made. Secrets are replaced before anything is cut.
 
     Args:
-        redact: replaces secrets in JSON data.
+        redact: replaces secrets in JSON data. observer: gets each call; None if the thread is not
+            observed.
     """
 
-    def __init__(self, redact: Callable[[object], object] = lambda value: value) -> None:
+    def __init__(
+        self,
+        redact: Callable[[object], object] = lambda value: value,
+        observer: EffectObserver | None = None,
+    ) -> None:
         self._redact = redact
+        self._observer = observer
         self._calls: list[dict[str, object]] = []
         self._notes: dict[str, object] = {}
         self._left_out = 0
@@ -71,6 +79,16 @@ class AgentTrace:
                 "digest": blake2b(data, digest_size=16).hexdigest(),
             }
         self._calls.append(call)
+        if self._observer is not None:
+            self._observer.tool_call(
+                ToolCall(
+                    tool=str(call["tool"]),
+                    seconds=None if duration_ms is None else duration_ms / 1000,
+                    failed=failed,
+                    arguments=call["arguments"],
+                    result=None if result is None else result[:_MAX_ARGUMENT_CHARACTERS],
+                )
+            )
 
     def note(self, name: str, value: object) -> None:
         """Add what a set of tools knows beside its calls; it is left out if it is too large."""

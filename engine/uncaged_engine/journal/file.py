@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -62,6 +63,7 @@ class JournalFile:
         self._blob_bytes = history.blob_bytes
         self.flushed_bytes = 0  # the lines of a killed owner may be in memory only
         self.on_flush: Callable[[int], None] = _ignore
+        self.on_flush_time: Callable[[float], None] | None = None
         self._fd = fd
         self._digest = history.digest
         self._is_broken = False
@@ -186,10 +188,13 @@ class JournalFile:
 
     def _sync(self) -> int:
         """Flush what was written; the lock is held. Return how many bytes are durable now."""
+        begin_s = 0.0 if self.on_flush_time is None else time.monotonic()
         try:
             os.fdatasync(self._fd)
         except OSError as exc:
             raise self._break("flush", exc.strerror or str(exc)) from exc
+        if self.on_flush_time is not None:
+            self.on_flush_time(time.monotonic() - begin_s)
         self.flushed_bytes = size = self.size_bytes
         return size
 

@@ -30,9 +30,11 @@ class Journal(Protocol):
     """An open, locked journal.
 
     on_flush: called after each flush that brought something to disk, with the durable size.
+    on_flush_time: called with the seconds that a flush took; None if nobody asks.
     """
 
     on_flush: Callable[[int], None]
+    on_flush_time: Callable[[float], None] | None
 
     @property
     def history(self) -> History:

@@ -72,7 +72,7 @@ class Pending:
         """Return when it was first intended. A later owner's try has the same time, so that a wait
         does not begin anew after a crash.
         """
-        return _timestamp(self.first)
+        return timestamp_ms(self.first)
 
     @property
     def doubtful(self) -> bool:
@@ -216,7 +216,7 @@ class History:
         """Return how long the thread has run: its own last statement, made by a clock that is never
         set, and from there the difference of timestamps.
         """
-        return self.stated_ms + max(0, _timestamp(self.last_line) - self.stated_at - self.idle_ms)
+        return self.stated_ms + max(0, timestamp_ms(self.last_line) - self.stated_at - self.idle_ms)
 
     @property
     def lacking(self) -> bool:
@@ -380,7 +380,7 @@ def _take(history: History, line: bytes) -> None:
         case "start":
             raise ValueError("a second start record")
     if shape != "step" and (ran_ms := lines.running_time_of(line)) is not None:
-        history.stated_ms, history.stated_at = ran_ms, _timestamp(line) - history.idle_ms
+        history.stated_ms, history.stated_at = ran_ms, timestamp_ms(line) - history.idle_ms
 
 
 def _take_step(history: History, line: bytes, seq: int) -> None:
@@ -477,7 +477,7 @@ def _take_resume(history: History, record: Mapping[str, Any]) -> None:
     history.end = history.notified = None
     history.paused = history.waiting = history.unsettled = False
     history.note = record.get("note", history.note)
-    history.idle_ms += max(0, record["timestamp"] - _timestamp(history.last_line))
+    history.idle_ms += max(0, record["timestamp"] - timestamp_ms(history.last_line))
     if "binding" in record:
         _take_binding(history, record)
     history.screenshots |= record.get("screenshots") is True
@@ -508,7 +508,7 @@ def _pending(history: History, seq: int) -> Pending:
     return history.pending
 
 
-def _timestamp(line: bytes) -> int:
+def timestamp_ms(line: bytes) -> int:
     at = line.rindex(b',"timestamp":') + len(b',"timestamp":')
     return int(line[at : line.index(b",", at)])
 
@@ -582,7 +582,7 @@ def computed_ms(data: bytes) -> int:
         if line.startswith(lines.NOTE):
             continue
         shape, _ = lines.shape_of(line)
-        now = _timestamp(line)
+        now = timestamp_ms(line)
         if since is not None and shape in ("intent", "step", "end"):
             total += max(0, now - since)
         since = (

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from uncaged_bundles.records import dataclass, field
 
-from .variables import CARRIED, KEY_VARIABLES, KEYRING, select
+from .variables import CARRIED, KEY_VARIABLES, KEYRING, observed_variables, select
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -201,6 +201,7 @@ class Config:
     environment: further variables of the caller that agents may see. consent: coding programs on
     PATH that a person accepted (or declined, with ``not`` before the name). instructions: text
     that a model gets with each sentence. embeddings: the model that ranks flows by similarity.
+    span_hosts: hosts that get the trace context of an `http` effect.
     capture: whether a flow is proposed of what the agent of a successful thread did.
     """
 
@@ -221,6 +222,7 @@ class Config:
     embeddings: AgentSettings | None = None
     browser: BrowserSettings = field(default_factory=BrowserSettings)
     serve_port: int = 8810
+    span_hosts: tuple[str, ...] = ()
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     environment: tuple[str, ...] = ()
@@ -231,16 +233,15 @@ class Config:
     notify: NotifySettings | None = None
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables that a client sends to the worker: those of child processes, and the
-        sources of secrets.
+        """Return the variables that a client sends to the worker: those of child processes, the
+        sources of secrets, and those of observers.
         """
         sources = [source.env for source in self.secrets.values() if source.env is not None]
         leading = (
             KEYRING if any(source.keyring is not None for source in self.secrets.values()) else ()
         )
-        return select(
-            environment, (*CARRIED, *self.environment, *KEY_VARIABLES, *sources, *leading)
-        )
+        wanted = (*CARRIED, *self.environment, *KEY_VARIABLES, *sources, *leading)
+        return {**observed_variables(environment), **select(environment, wanted)}
 
     def for_agents(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of an agent's process; a secret only if ``environment`` names its

@@ -286,6 +286,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
             parts=tuple(section.browser.parts),
         ),
         serve_port=section.serve.port,
+        span_hosts=tuple(section.spans.hosts),
         secrets={name: source_of(source, path.parent) for name, source in section.secrets.items()},
         prices={
             name: price.model_dump(exclude_none=True) for name, price in section.prices.items()

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from uncaged_bundles.hosts import read_entry
 
 from .config import BrowserPart, CaptureMode, HealMode, NotifyEvent, Resolver, Strategy
+
+
+def host_entry(text: str) -> str:
+    """Check an entry of a list of hosts."""
+    read_entry(text)
+    return text
 
 
 class StrictSection(BaseModel):
@@ -116,6 +123,12 @@ class ServeSection(StrictSection):
     port: Annotated[int, Field(ge=1, le=65_535)] = 8810
 
 
+class SpansSection(StrictSection):
+    """Entry ``spans``; hosts are written as in a policy."""
+
+    hosts: list[Annotated[str, AfterValidator(host_entry)]] = []
+
+
 class RatesSection(StrictSection):
     """Prices in US dollars per million tokens."""
 
@@ -157,6 +170,7 @@ class ConfigSection(StrictSection):
     embeddings: EmbeddingSection | None = None
     browser: BrowserSection = BrowserSection()
     serve: ServeSection = ServeSection()
+    spans: SpansSection = SpansSection()
     secrets: dict[str, SecretSection] = {}
     prices: dict[str, PriceSection] = {}
     environment: list[str] = []

@@ -58,5 +58,14 @@ INTERPRETER = (
 """Variables of a Python interpreter that runs our own code."""
 
 
+OBSERVERS_PREFIX = "OTEL_"
+"""Begins the names of OpenTelemetry's variables. They reach the worker, and no other process."""
+
+
+def observed_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a caller that ask for observers."""
+    return {name: value for name, value in environment.items() if name.startswith(OBSERVERS_PREFIX)}
+
+
 def select(environment: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
     return {name: environment[name] for name in wanted if name in environment}

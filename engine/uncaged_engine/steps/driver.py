@@ -34,6 +34,7 @@ from ..cells.reply import BundleReply
 from ..cells.session import BundleSession, BundleTooSlow
 from ..costs.spending import Spending
 from ..door.effects import Cancel, Rule
+from ..door.observing import ObservedThread
 from ..door.outcomes import Outcome
 from ..effect_kinds import preparations_of
 from ..journal import lines
@@ -42,6 +43,7 @@ from ..journal.journal import Journal, JournalBusy
 from ..journal.origin import unbound
 from ..journal.recover import LIMITS, History, extend
 from ..settings.config import Config
+from ..settings.variables import observed_variables
 from ..state.observe import facts_of
 from ..state.states import NEXT_STEP, allowed, status
 from ..state.states import refusal as state_refusal
@@ -49,6 +51,7 @@ from ..state.undecided import require_decision, undecided
 from .commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 from .fast_lane import FastLane
 from .loop import Position, run_loop
+from .observing import ThreadObservation, interrupted_try
 from .performer import Performer
 from .request import DriveRequest, WorkerContext
 from .status_notes import StatusNotes
@@ -94,6 +97,9 @@ class Driver:
             info=self.info,
         )
         self._performer: Performer | None = None
+        # of its former owner: the request that was accepted may add lines
+        self._found_line = journal.history.last_line
+        self._observation: ThreadObservation | None = None
         self._start: Mapping[str, Any] | None = None
 
     def run(self) -> str:
@@ -105,6 +111,7 @@ class Driver:
             Anything that is a bug of the engine.
         """
         journal, thread, worker = self._journal, self.thread, self._worker
+        word = "interrupted"
         # followers learn of a line only after its flush: what they were shown cannot be lost
         journal.on_flush = lambda size: worker.publish(thread, {"flushed": size})
         self.info.note(
@@ -121,10 +128,13 @@ class Driver:
             why = os_problem(exc, journal.place) if isinstance(exc, OSError) else str(exc)
             self.info.note("4TQ8ZJ1M", f"left: {why}")
             worker.publish(thread, {"left": "interrupted", **journal.note(why).document()})
-            return self._leave("interrupted")
+            word = self._leave("interrupted")
+            return word
         finally:
             # the worker announces the end itself, and no flush may be published behind it
             journal.on_flush = _ignore
+            if self._observation is not None:
+                self._observation.left(word, journal.reread)
 
     def _release(self, word: str) -> None:
         """Have the effects' preparations keep what follows from a success, or remove what a thread
@@ -396,6 +406,7 @@ class Driver:
             raise RefusedError(
                 f"bundle {bundle.hash} cannot start from steps: its descriptor does not say `continues`"
             )
+        self._observation = self._observed(start, history)
         self._performer = self._new_performer(start, self._spending)
         self._performer.restore(history, screenshots=options.get("screenshots") is True)
         session = self._new_session(start)
@@ -404,6 +415,28 @@ class Driver:
             return self._execute(reply, history, session)
         finally:
             session.close()
+
+    def _observed(self, start: Mapping[str, Any], history: History) -> ThreadObservation | None:
+        """Return the observation of the thread, if its caller asks for one."""
+        observers = self._worker.observers
+        if observers is None or not observed_variables(self._request.environment):
+            return None
+        observation = observers.observe(
+            ObservedThread(
+                thread_id=self.thread,
+                hash=self._bundle.hash,
+                start=start,
+                steps=len(history.steps),
+                has_roles=bool(self._bundle.descriptor.roles),
+                config=self._config,
+                environment=self._request.environment,
+                interrupted=interrupted_try(history, self._found_line),
+            ),
+            self.info,
+        )
+        if observation is not None:
+            self._journal.on_flush_time = observation.flushed
+        return observation
 
     def _new_performer(self, start: Mapping[str, Any], spending: Spending) -> Performer:
         worker, request = self._worker, self._request
@@ -423,6 +456,7 @@ class Driver:
             run_child=worker.run_child,
             clock_ms=worker.clock_ms,
             notify=self._notes.send,
+            observation=self._observation,
         )
 
     def _report_progress(self, fields: Mapping[str, object]) -> None:
@@ -432,6 +466,8 @@ class Driver:
         if isinstance(fields.get("queued"), bool):
             with self._counting:
                 self._queued += 1 if fields["queued"] else -1
+            if self._observation is not None:
+                self._observation.queued(fields["queued"] is True)
         self._worker.publish(self.thread, {"progress": fields})
 
     @property
@@ -488,6 +524,8 @@ class Driver:
                 command: Command = loop.send(answer)
             except StopIteration as stop:
                 return self._leave(str(stop.value))
+            if type(command) is Ask and self._observation is not None:
+                self._observation.step_written(command.seq, command.line)
             match command:
                 case Write():
                     answer = self._append(self._timed(command), flush=command.flush)

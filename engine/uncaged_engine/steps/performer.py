@@ -45,6 +45,7 @@ from ..settings.config import Config
 from ..state.undecided import Doubt
 from .commands import Perform
 from .finished import FinishedSteps
+from .observing import ThreadObservation
 
 MAX_TIMES = 20
 FIRST_PAUSE_S = 0.5
@@ -151,6 +152,7 @@ class Performer:
         handlers: Callable[[str], Handler] = handler_for,
         run_child: RunChild | None = None,
         notify: Callable[[Notification], None],
+        observation: ThreadObservation | None = None,
     ) -> None:
         self._store = store
         self._bundle = bundle
@@ -158,6 +160,7 @@ class Performer:
         self._thread = thread
         self._journal = journal
         self._cancel = cancel
+        self._observation = observation
         self._spending = spending
         self._is_timed = spending.timed
         self._progress = progress
@@ -233,6 +236,8 @@ class Performer:
         self._intended_ms = command.intended_ms
         self._begun_parts.clear()  # of the last effect: its step or void has settled them
         context = self._context(command.seq, command.kind, command.attempt)
+        if self._observation is not None:
+            self._observe(context, command.body)
         if self._is_timed:
             with self._spending.watch():
                 outcome = self._try(command.kind, command.body, context)
@@ -244,7 +249,17 @@ class Performer:
             outcome = self._voided(outcome)
         if command.kind == "role":
             self._note = None  # a note is for one prompt
+        if context.observer is not None:
+            context.observer.done(outcome)
         return outcome
+
+    def _observe(self, context: EffectContext, body: object) -> None:
+        """Give an effect its observer."""
+        if self._observation is not None:
+            kind, key = context.kind, context.key
+            context.observer = self._observation.effect(
+                context, body, lambda: self._handler(kind).child(key, context.intended_ms)
+            )
 
     def _voided(self, void: Void) -> Void:
         """Add the parts that had begun to a void; a pause becomes an `environment` void, so that
@@ -340,7 +355,11 @@ class Performer:
         otherwise.
         """
         self._begun_parts.add(index)
+        if self._observation is not None:
+            self._observe(context, body)
         outcome = self._try(kind, body, context, index)
+        if context.observer is not None:
+            context.observer.done(outcome)
         if isinstance(outcome, Wait) or (isinstance(outcome, Void) and not outcome.begun):
             self._begun_parts.discard(index)
         return outcome
@@ -402,6 +421,8 @@ class Performer:
         if len(line) > lines.SPILL_BYTES:
             line = lines.attempt(seq, number, self._journal.blobs.spill(fields), self._clock_ms())
         self._journal.append(line, flush=True)
+        if context.observer is not None:
+            context.observer.attempt(number, fields)
         self._spending.check()
 
     def _remember_paths(self, found: Mapping[str, object]) -> Mapping[str, object]:

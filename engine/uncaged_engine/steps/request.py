@@ -14,6 +14,7 @@ from ..cells.shared import Cells
 from ..door.effects import Handler, RunChild
 from ..effect_kinds import handler_for
 from ..notify.sender import Sender
+from .observing import Observers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class WorkerContext:
     """Services that all threads of a worker share.
 
     handlers: the handler of an effect kind. run_child: of a trial, see `ThreadContext`. sender: of
-    notifications; None sends none.
+    notifications; None sends none. observers: None for threads that are not observed, as those of a
+    trial.
     """
 
     store: Store
@@ -44,3 +46,4 @@ class WorkerContext:
     handlers: Callable[[str], Handler] = handler_for
     run_child: RunChild | None = None
     sender: Sender | None = None
+    observers: Observers | None = None

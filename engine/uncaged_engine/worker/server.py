@@ -43,6 +43,7 @@ from ..sandbox.mechanism import Mechanism
 from ..settings.loading import load
 from ..state.states import refusal
 from ..steps.driver import Driver
+from ..steps.observing import Observers
 from ..steps.request import DriveRequest, WorkerContext
 from . import address
 from .hub import Hub
@@ -55,6 +56,8 @@ SEND_WAIT_S = 15.0
 """How long a worker that is idle otherwise waits for its notifications."""
 SPARE_FILES = 10
 """Open files that must be left when a thread is accepted, for its journal and its steps."""
+OBSERVERS_S = 5.0
+"""For what observers have left to send when a worker ends."""
 STACK_BYTES = 512 << 10  # a driver's stack is shallow; a thousand of them should be cheap
 
 
@@ -83,6 +86,7 @@ class WorkerServer:
         self._begun = begun
         self._hub = Hub()
         self._sender = Sender()
+        self._observers = Observers()
         self._drivers: dict[ThreadId, Driver] = {}
         self._lock = threading.Lock()
         self._around: WorkerContext | None = None
@@ -116,6 +120,9 @@ class WorkerServer:
                 self._around.cells.close()
             elif self._begun is not None:
                 self._begun[0].close()
+            if not self._observers.is_empty:
+                self._release()  # a new worker of the bundle need not wait for what is sent here
+                self._observers.close(OBSERVERS_S)
 
     def _serve_here(self, ready: Callable[[], None]) -> None:
         """Listen until idle, then unlink the socket and serve the clients that had connected."""
@@ -390,6 +397,7 @@ class WorkerServer:
                 clock_ms=self._clock_ms,
                 publish=self._hub.publish,
                 sender=self._sender,
+                observers=self._observers,
             )
         return self._around
 

@@ -38,6 +38,7 @@ _OURS = frozenset(
         "browser",
         "capture",
         "schedules",
+        "telemetry",
         "roles",
         "templates",
         "cli",

@@ -1,0 +1,1 @@
+"""Observer of threads that sends OpenTelemetry spans and metrics."""
