@@ -29,7 +29,7 @@ def observer(request: ObserverRequest) -> Observer | None:
     try:
         from .pipeline import MissingExporter, Pipeline
     except ImportError as exc:
-        request.remark(MISSING.format(f"the package {exc.name} is not installed"))
+        request.remark(MISSING.format(f"the module {exc.name} is missing"))
         return None
     try:
         return TelemetryObserver(settings, Pipeline(settings, request.variables, request.remark))

@@ -26,7 +26,7 @@ from ..door.observing import (
     ToolCall,
 )
 from ..door.outcomes import Outcome
-from ..journal.codec import CodecError, decode
+from ..journal.codec import decode
 from ..journal.infolog import InfoLog
 from ..journal.recover import History, timestamp_ms
 from ..settings.variables import observed_variables
@@ -136,10 +136,7 @@ class ThreadObservation:
         """Take the sealed line of a finished step, unless its effect was observed."""
         if seq <= self._performed:
             return
-        try:
-            record = decode(line)
-        except CodecError:
-            return
+        record = decode(line[:-1])
         if isinstance(record, dict):
             self._each(lambda one: one.step(seq, record))
 
