@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from opentelemetry.trace import SpanKind
-from uncaged_engine.door.observing import ModelTurn, ObservedEffect, ObservedThread, ToolCall
+from uncaged_engine.door.observing import ModelTurn, ObservedCall, ObservedEffect, ObservedThread
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void, Wait
 
 from .spans import Attribute
@@ -185,7 +185,7 @@ def turn_attributes(turn: ModelTurn) -> Attributes:
     }
 
 
-def call_attributes(call: ToolCall) -> Attributes:
+def call_attributes(call: ObservedCall) -> Attributes:
     """Return the attributes of a tool call."""
     return {
         OPERATION: "execute_tool",
@@ -194,7 +194,7 @@ def call_attributes(call: ToolCall) -> Attributes:
     }
 
 
-def tool_name(call: ToolCall) -> str:
+def tool_name(call: ObservedCall) -> str:
     """Return the name of a tool: the first word, since some agents' protocols have a title with
     arguments instead.
     """
@@ -215,7 +215,7 @@ def content_of_turn(turn: ModelTurn, redact: Callable[[object], object]) -> Attr
     return found
 
 
-def content_of_call(call: ToolCall, redact: Callable[[object], object]) -> Attributes:
+def content_of_call(call: ObservedCall, redact: Callable[[object], object]) -> Attributes:
     """Return the attributes with the arguments and the result of a tool call."""
     found: Attributes = {"gen_ai.tool.call.arguments": _json(redact(call.arguments))}
     if call.result is not None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from opentelemetry.trace import SpanKind
-from uncaged_engine.door.observing import ModelTurn, ObservedEffect, ObservedThread, ToolCall
+from uncaged_engine.door.observing import ModelTurn, ObservedCall, ObservedEffect, ObservedThread
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.services import secrets
 
@@ -188,7 +188,7 @@ class EffectTelemetry:
             error=turn.error,
         )
 
-    def tool_call(self, call: ToolCall) -> None:
+    def tool_call(self, call: ObservedCall) -> None:
         if not self._thread.sender.sends:
             return
         texts = (

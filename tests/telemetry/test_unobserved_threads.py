@@ -1,4 +1,4 @@
-"""Cost of telemetry for threads that nobody observes."""
+"""Cost of telemetry for threads without an observer."""
 
 from __future__ import annotations
 

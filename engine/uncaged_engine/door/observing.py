@@ -21,12 +21,12 @@ __all__ = [
     "EffectObserver",
     "InterruptedTry",
     "ModelTurn",
+    "ObservedCall",
     "ObservedEffect",
     "ObservedThread",
     "Observer",
     "ObserverRequest",
     "ThreadObserver",
-    "ToolCall",
 ]
 
 
@@ -104,7 +104,7 @@ class ModelTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ObservedCall:
     """Call of a tool by an agent. seconds: None if the agent's protocol does not say it.
     arguments, result: without secrets.
     """
@@ -126,7 +126,7 @@ class EffectObserver(Protocol):
         """Begin a further attempt. fields: of its line, with what was wrong with the last one."""
 
     def model_turn(self, turn: ModelTurn) -> None: ...
-    def tool_call(self, call: ToolCall) -> None: ...
+    def tool_call(self, call: ObservedCall) -> None: ...
 
     def done(self, outcome: Outcome) -> None:
         """End the effect, for this process."""

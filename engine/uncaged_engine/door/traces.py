@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
-from .observing import EffectObserver, ToolCall
+from .observing import EffectObserver, ObservedCall
 
 __all__ = ["AgentTrace"]
 
@@ -81,7 +81,7 @@ class AgentTrace:
         self._calls.append(call)
         if self._observer is not None:
             self._observer.tool_call(
-                ToolCall(
+                ObservedCall(
                     tool=str(call["tool"]),
                     seconds=None if duration_ms is None else duration_ms / 1000,
                     failed=failed,

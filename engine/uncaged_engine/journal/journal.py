@@ -30,7 +30,7 @@ class Journal(Protocol):
     """An open, locked journal.
 
     on_flush: called after each flush that brought something to disk, with the durable size.
-    on_flush_time: called with the seconds that a flush took; None if nobody asks.
+    on_flush_time: called with the seconds that a flush took; None if it is not measured.
     """
 
     on_flush: Callable[[int], None]

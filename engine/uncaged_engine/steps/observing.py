@@ -18,12 +18,12 @@ from ..door.observing import (
     EffectObserver,
     InterruptedTry,
     ModelTurn,
+    ObservedCall,
     ObservedEffect,
     ObservedThread,
     Observer,
     ObserverRequest,
     ThreadObserver,
-    ToolCall,
 )
 from ..door.outcomes import Outcome
 from ..journal.codec import decode
@@ -44,11 +44,11 @@ class Observers:
         self._found: dict[frozenset[tuple[str, str]], tuple[Observer, ...]] = {}
 
     def observe(self, thread: ObservedThread, info: InfoLog) -> ThreadObservation | None:
-        """Return the observation of a thread; None if nobody asked for one."""
+        """Return the observation of a thread; None without a variable that asks for one."""
         variables = observed_variables(thread.environment)
         if not variables:
             return None
-        guard = Guard(info)
+        guard = ObserverGuard(info)
         key = frozenset(variables.items())
         with self._lock:
             if key not in self._found:
@@ -68,10 +68,10 @@ class Observers:
     def close(self, timeout_s: float) -> None:
         """Have each observer send what is left; an observer that raises has lost it."""
         for observer in (one for found in self._found.values() for one in found):
-            Guard(None).call(observer.close, timeout_s)
+            ObserverGuard(None).call(observer.close, timeout_s)
 
 
-def _load(variables: Mapping[str, str], guard: Guard, info: InfoLog) -> Iterable[Observer]:
+def _load(variables: Mapping[str, str], guard: ObserverGuard, info: InfoLog) -> Iterable[Observer]:
     request = ObserverRequest(variables=variables, remark=lambda text: info.note("5HQX2WBT", text))
     for name in plugins.names(group=plugins.OBSERVERS):
         found = guard.call(_made, name, request)
@@ -83,7 +83,7 @@ def _made(name: str, request: ObserverRequest) -> Observer | None:
     return cast("Factory", plugins.find(name, group=plugins.OBSERVERS))(request)
 
 
-class Guard:
+class ObserverGuard:
     """Calls of observers. The first fault of a thread's observers is noted in its debug log."""
 
     def __init__(self, info: InfoLog | None) -> None:
@@ -104,7 +104,7 @@ class Guard:
 class ThreadObservation:
     """The observers of one thread."""
 
-    def __init__(self, observers: Sequence[ThreadObserver], guard: Guard) -> None:
+    def __init__(self, observers: Sequence[ThreadObserver], guard: ObserverGuard) -> None:
         self._observers = observers
         self._guard = guard
         self._performed = 0
@@ -161,7 +161,7 @@ class ThreadObservation:
 class EffectObservation:
     """The observers of one effect, as one."""
 
-    def __init__(self, observers: Sequence[EffectObserver], guard: Guard) -> None:
+    def __init__(self, observers: Sequence[EffectObserver], guard: ObserverGuard) -> None:
         self._observers = observers
         self._guard = guard
 
@@ -177,7 +177,7 @@ class EffectObservation:
     def model_turn(self, turn: ModelTurn) -> None:
         self._each(lambda one: one.model_turn(turn))
 
-    def tool_call(self, call: ToolCall) -> None:
+    def tool_call(self, call: ObservedCall) -> None:
         self._each(lambda one: one.tool_call(call))
 
     def done(self, outcome: Outcome) -> None:
