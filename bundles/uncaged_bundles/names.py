@@ -54,6 +54,7 @@ _VERBS = (
     *(
         "kill",
         "list",
+        "log",
         "mcp",
         "memory",
         "model",

@@ -62,6 +62,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "threads": "List threads, newest first.",
         "notify": "List the threads that wait, or stopped while they were not followed.",
         "ps": "List the running threads and their current steps.",
+        "log": "Print the debug logs of threads, and follow them.",
         "thread": "Show, follow, merge, pin or remove a thread.",
         "pause": "Pause threads before their next effect.",
         "resume": "Continue a thread that stopped.",

@@ -63,6 +63,7 @@ WORDS: Mapping[str, str] = {
     "run": "run echo --prompt x",
     "threads": "threads",
     "ps": "ps",
+    "log": "log",
     "thread": "thread latest",
     "pause": "pause latest",
     "resume": "resume latest",

@@ -110,6 +110,8 @@ def test_what_verbs_print_fits_their_schemas(
         "keys list",
         "list",
         "ps",
+        "log latest",
+        "log -n 3",
         "show echo",
         "test echo",
         "tools",

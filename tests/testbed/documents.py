@@ -54,7 +54,7 @@ def check_document(words: Sequence[str], stdout: str) -> None:
         return
     documents = (
         [json.loads(line) for line in stdout.splitlines()]
-        if name == "events"
+        if name in ("events", "log")
         else [json.loads(stdout)]
     )
     for document in documents:
