@@ -24,6 +24,7 @@ from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, lis
 
 from .connections import HttpConnection, WebSocketConnection
 from .due_schedules import start_due
+from .health import is_health_path
 from .lifespan import RouteLifespan
 from .page.route import is_page_path
 from .routes import dispatching, load_routes
@@ -164,7 +165,7 @@ async def _serve(
                 report(problem)
 
     routing = dispatching([lifespan.route for lifespan in started], read_only=read_only)
-    app = guarded(routing, guard, is_public=is_page_path)
+    app = guarded(routing, guard, is_public=is_public)
     server = DrainingServer(_config(app, times, place), lambda: ready(serving), drain)
     looking = None if read_only else asyncio.create_task(start_due(engine, times.due_s, report))
     try:
@@ -174,6 +175,11 @@ async def _serve(
             looking.cancel()
         for lifespan in started:
             await lifespan.cancel()
+
+
+def is_public(path: str) -> bool:
+    """Return whether a path can be read without the token."""
+    return is_page_path(path) or is_health_path(path)
 
 
 def _config(app: App, times: ServerTimes, place: Place) -> uvicorn.Config:
