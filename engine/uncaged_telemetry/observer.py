@@ -16,7 +16,8 @@ from .settings import TelemetrySettings
 if TYPE_CHECKING:
     from .pipeline import Pipeline
 
-MISSING = "no spans and metrics are sent: {}; pip install 'uncaged-workflow[otel]'"
+NOT_SENT = "no spans and metrics are sent: {}"
+INSTALL = "pip install 'uncaged-workflow[otel]'"
 
 
 def observer(request: ObserverRequest) -> Observer | None:
@@ -29,12 +30,12 @@ def observer(request: ObserverRequest) -> Observer | None:
     try:
         from .pipeline import MissingExporter, Pipeline
     except ImportError as exc:
-        request.remark(MISSING.format(f"the module {exc.name} is missing"))
+        request.remark(NOT_SENT.format(f"the module {exc.name} is missing; {INSTALL}"))
         return None
     try:
         return TelemetryObserver(settings, Pipeline(settings, request.variables, request.remark))
     except MissingExporter as exc:
-        request.remark(MISSING.format(exc))
+        request.remark(NOT_SENT.format(exc))
         return None
 
 

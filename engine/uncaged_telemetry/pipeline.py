@@ -31,7 +31,7 @@ MAX_REMARK_CHARACTERS = 500
 
 
 class MissingExporter(Exception):
-    """No installed distribution has the exporter."""
+    """No installed distribution has the exporter, or it is of no use in a worker."""
 
 
 class DerivedIds(IdGenerator):
@@ -109,9 +109,13 @@ class Pipeline:
 
 def exporter_of(signal: str, name: str) -> Callable[[], Any]:
     """Return the class of an exporter, by its entry point."""
+    if name == "console":
+        raise MissingExporter("the exporter 'console' has no terminal in a worker")
     found = [*entry_points(group=f"opentelemetry_{signal}_exporter", name=name)]
     if not found:
-        raise MissingExporter(f"the exporter {name!r} of {signal} is not installed")
+        raise MissingExporter(
+            f"the exporter {name!r} of {signal} is not installed; install the package that has it"
+        )
     loaded: Callable[[], Any] = found[0].load()
     return loaded
 

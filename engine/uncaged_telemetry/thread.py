@@ -48,7 +48,7 @@ class ThreadTelemetry:
         self.flow = str(thread.start.get("name"))
         self._begin_ns = clock_ns()
         self._root = ids.thread_span_id(thread.thread_id)
-        self._open: EffectTelemetry | None = None
+        self._open: list[EffectTelemetry] = []
         if instruments is not None:
             instruments.active.add(1, {"uncaged.flow.name": self.flow})
         self._send_interrupted()
@@ -65,7 +65,8 @@ class ThreadTelemetry:
     def effect(self, effect: ObservedEffect) -> EffectTelemetry:
         found = EffectTelemetry(self, effect)
         if effect.part is None:
-            self._open = found
+            self._open.clear()  # of the last step
+        self._open.append(found)
         return found
 
     def step(self, seq: int, record: Mapping[str, object]) -> None:
@@ -112,8 +113,8 @@ class ThreadTelemetry:
         )
         if word not in ENDS:
             return
-        if self._open is not None:
-            self._open.end_with_thread(word)
+        for effect in self._open:
+            effect.end_with_thread(word)
         self.sender.send(
             FinishedSpan(
                 name=attributes.thread_name(self.thread),

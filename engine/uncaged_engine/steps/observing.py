@@ -32,6 +32,8 @@ from ..journal.recover import History, timestamp_ms
 from ..settings.variables import observed_variables
 
 Factory = Callable[[ObserverRequest], Observer | None]
+MAX_SETS = 16
+"""Of variables that a process has observers for, since they are kept as long as it lives."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -51,8 +53,11 @@ class Observers:
         guard = ObserverGuard(info)
         key = frozenset(variables.items())
         with self._lock:
-            if key not in self._found:
+            if key not in self._found and len(self._found) < MAX_SETS:
                 self._found[key] = tuple(_load(variables, guard, info))
+        if key not in self._found:
+            info.note("9DMC4E7A", f"not observed: {MAX_SETS} other sets of variables are in use")
+            return None
         made = [
             one
             for observer in self._found[key]
