@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace.sampling import Decision
@@ -51,6 +52,15 @@ class FinishedSpan:
     links: Sequence[SpanLink] = ()
     error: str = ""
     description: str = ""
+
+
+class Sender(Protocol):
+    """Interface of a sender of spans."""
+
+    @property
+    def sends(self) -> bool: ...
+    def headers(self, span: int) -> Mapping[str, str]: ...
+    def send(self, finished: FinishedSpan) -> None: ...
 
 
 class SpanSender:
