@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from testbed.bundles import COUNT, place
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -66,9 +67,14 @@ def test_threads_are_counted_by_flow_and_status() -> None:
     assert value(text, "uncaged_agents_queued") == 2
 
 
-def test_the_store_is_read_once_in_ten_seconds(engine: Engine) -> None:
-    """A scrape soon after another has its numbers; a later one has the store's."""
-    times = iter((0.0, FRESH_S - 1, FRESH_S))
+@pytest.mark.parametrize(("took_s", "holds_s"), [(0.0, FRESH_S), (2.0, 40.0)])
+def test_the_store_is_read_again_after_a_while(
+    engine: Engine, took_s: float, holds_s: float
+) -> None:
+    """A scrape soon after another has its numbers; the longer it takes to read the store, the
+    longer they hold.
+    """
+    times = iter((0.0, took_s, took_s + holds_s - 1, took_s + holds_s, took_s + holds_s))
     scrape = Scrape(engine, lambda: next(times))
     assert "uncaged_threads{" not in scrape.text()
     place(engine.store, COUNT)
