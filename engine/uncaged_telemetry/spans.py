@@ -54,8 +54,8 @@ class FinishedSpan:
     description: str = ""
 
 
-class Sender(Protocol):
-    """Interface of a sender of spans."""
+class SpanTarget(Protocol):
+    """Interface of what takes the spans of a thread."""
 
     @property
     def sends(self) -> bool: ...

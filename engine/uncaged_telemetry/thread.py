@@ -21,7 +21,7 @@ from uncaged_engine.services import secrets
 
 from . import attributes, ids
 from .metrics import Instruments
-from .spans import FinishedSpan, Sender, SpanLink
+from .spans import FinishedSpan, SpanLink, SpanTarget
 
 ENDS = frozenset({"completed", "failed", "killed", "limit"})
 NS_PER_MS = 1_000_000
@@ -34,7 +34,7 @@ class ThreadTelemetry:
     def __init__(
         self,
         thread: ObservedThread,
-        sender: Sender,
+        sender: SpanTarget,
         instruments: Instruments | None,
         *,
         content: bool,
