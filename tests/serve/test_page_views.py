@@ -1,0 +1,192 @@
+"""Flows, proposals, conversations and the machine on the page, in Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from testbed.processes import end_workers
+from testbed.serving import running
+from uncaged_browser.browsers.installed import find_browser
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.api import Engine
+from uncaged_engine.services.listening import token_of
+from uncaged_engine.services.proposals import Proposals
+from uncaged_engine.services.registry import KNOWN
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+PATIENCE_MS = 90_000
+HOSTILE = "<img src=x onerror=alert(1)>\u202e"
+SOURCE = """
+descriptor = {
+    "contract": 1, "name": "count", "description": "Count up to a number, DESCRIBED", "kind": "task",
+    "policy": {POLICY}, "patterns": ["count slowly"],
+    "parameters": {"type": "object", "properties": {"limit": {"type": "integer", "default": 2}}},
+    "roles": {"counter": {"description": "Counts.", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
+    "graph": {"__start__": "counter", "counter": "__end__"},
+}
+
+
+def run(input, options):
+    answer = yield {"ask": {"question": "how far?", "schema": {"type": "integer", "minimum": 1}}}
+    return {"success": True, "message": f"counted to {answer}"}
+""".replace("DESCRIBED", HOSTILE.replace("\u202e", "\\u202e"))
+FIRST = SOURCE.replace("POLICY", '"ask": {}')
+WIDER = SOURCE.replace("POLICY", '"ask": {}, "sleep": {}')
+PROPOSED = SOURCE.replace("POLICY", '"ask": {}, "sleep": {}, "now": {}')
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A store with the flow `count` in two versions, and a third one proposed."""
+    root = tmp_path_factory.mktemp("counting") / "store"
+    engine = Engine(Store.open(root))
+    for source in (FIRST, WIDER):
+        engine.add("count", source.encode(), accept=lambda _: True)
+    entry = engine.registry.entry("count")
+    Proposals(engine.store).propose(
+        entry.name,
+        before=entry.hash,
+        after=read_bundle(PROPOSED.encode(), KNOWN),
+        by="fix-flow",
+        evidence={"replayed": 3, "note": HOSTILE},
+        threads=(),
+        now_ms=1,
+    )
+    yield engine
+    end_workers(root)
+
+
+@pytest.fixture(scope="module")
+def problems() -> list[str]:
+    """What the browser reports: errors of scripts, refusals of the policy, dialogs."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def page(counting: Engine, problems: list[str]) -> Iterator[Page]:
+    with (
+        running(["-m", "uncaged_cli", "serve", "--port", "0", "--json"], counting) as server,
+        sync_playwright() as playwright,
+    ):
+        assert server.stdout is not None
+        address = json.loads(server.stdout.readline())["address"]
+        path = find_browser(None, os.environ)
+        browser = playwright.chromium.launch(executable_path=str(path), args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(dialog.message))
+        page.on(
+            "console",
+            lambda message: problems.append(message.text) if message.type == "error" else None,
+        )
+        page.goto(f"{address}#token={token_of(counting.store)}")
+        yield page
+        browser.close()
+
+
+def view(page: Page, hash: str, heading: str) -> None:
+    page.evaluate("hash => { location.hash = hash }", hash)
+    expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+
+
+def test_the_token_does_not_stay_in_the_address(page: Page, counting: Engine) -> None:
+    expect(page.get_by_role("heading", name="Threads")).to_be_visible()
+    assert token_of(counting.store) not in page.url
+    assert page.evaluate("document.referrer") == ""
+
+
+def test_another_tab_gets_the_token_from_the_open_one(page: Page) -> None:
+    """Without it a tab asks for the token."""
+    other = page.context.new_page()
+    other.set_default_timeout(PATIENCE_MS)
+    other.goto(page.url.partition("#")[0] + "#/flows")
+    expect(other.get_by_role("link", name="count", exact=True)).to_be_visible()
+    other.close()
+    lonely = page.context.browser
+    assert lonely is not None
+    apart = lonely.new_context().new_page()
+    apart.set_default_timeout(PATIENCE_MS)
+    apart.goto(page.url)
+    expect(apart.get_by_label("Token")).to_be_visible()
+    apart.context.close()
+
+
+def test_a_flow_is_rolled_back_after_its_permissions_were_compared(
+    page: Page, counting: Engine
+) -> None:
+    """The difference names the permission; the dialog says what goes."""
+    before = counting.registry.entry("count")
+    view(page, "#/flows/count", "count")
+    expect(page.get_by_text(HOSTILE.partition("\u202e")[0])).to_be_visible()
+    expect(page.locator("svg.graph")).to_contain_text("counter")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("pre.difference .added").first).to_contain_text("sleep")
+    page.get_by_role("button", name="Roll back to it").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("No longer:")
+    dialog.get_by_role("button", name="Roll back").click()
+    expect(page.locator("h1")).to_contain_text(before.history[0].hash)
+    assert counting.registry.entry("count").hash == before.history[0].hash
+    counting.registry.rollback("count", before.hash)
+
+
+def test_a_proposal_is_accepted_with_its_permissions_read(page: Page, counting: Engine) -> None:
+    view(page, "#/flows", "Flows")
+    page.get_by_role("link", name="count:").click()
+    expect(page.get_by_text("It asks to be allowed more")).to_be_visible()
+    expect(page.get_by_text("replayed")).to_be_visible()
+    page.get_by_role("button", name="Accept").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("It may then:")
+    dialog.get_by_role("button", name="Accept").click()
+    expect(page).to_have_url(page.url.partition("#")[0] + "#/flows/count")
+    expected = read_bundle(PROPOSED.encode(), KNOWN).hash
+    assert counting.registry.entry("count").hash == expected
+
+
+def test_a_sentence_is_completed_explained_run_and_its_question_answered(page: Page) -> None:
+    view(page, "#/ask", "Ask")
+    field = page.get_by_label("Sentence")
+    field.press_sequentially("count")
+    option = page.get_by_role("option", name="slowly")
+    expect(option).to_be_visible()
+    field.press("Tab")
+    expect(field).to_have_value("count slowly")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_text("It would run this")).to_be_visible()
+    page.get_by_role("button", name="Send").click()
+    question = page.get_by_role("region", name="Question")
+    expect(question).to_contain_text("how far?")
+    question.get_by_label("Answer").fill("7")
+    question.get_by_role("button", name="Answer").click()
+    expect(page.locator(".result")).to_contain_text("counted to 7")
+
+
+def test_the_machine_shows_its_checks(page: Page, counting: Engine) -> None:
+    view(page, "#/machine", "Machine")
+    expect(page.get_by_text(str(counting.store.root))).to_be_visible()
+    expect(page.locator(".checks")).to_contain_text("registry")
+
+
+@pytest.mark.parametrize("where", ["#/threads", "#/flows", "#/flows/count", "#/ask", "#/machine"])
+def test_a_phone_shows_each_view_without_scrolling_sideways(page: Page, where: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.evaluate("hash => { location.hash = hash }", where)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert over <= 0
+
+
+def test_the_browser_reported_no_problem(page: Page, problems: list[str]) -> None:
+    """No script failed, nothing was refused, and no text of a flow ran."""
+    assert page.url
+    assert problems == []
