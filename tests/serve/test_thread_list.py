@@ -144,7 +144,7 @@ def test_a_start_is_checked_like_run(engine: Engine) -> None:
 
 
 def test_changes_of_the_list(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client gets `ready`, then what happens to threads, whoever does it; a client that does not
+    """A client gets `ready`, then what happens to threads, from any process; a client that does not
     read is dropped, and another is not.
     """
     monkeypatch.setattr(live_list, "INTERVAL_S", 0.0)

@@ -136,7 +136,7 @@ def _unchanged(
     since: OrderPlace | None,
 ) -> Iterable[dict[str, object]]:
     """Return the rows of threads that no process took up since the log had its end at *since*.
-    Whoever advances the index later than this transaction forgets what was taken up later.
+    A process that advances the index after this transaction forgets what was taken up later.
     """
     tail = None if since is None else store.noted_since(since)
     if tail is None:

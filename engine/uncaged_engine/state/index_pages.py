@@ -45,7 +45,7 @@ class PagePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class PagedThread:
     """A thread that may fit. row: its summary; None: its journal has to be read."""
 
     place: PagePlace
@@ -58,7 +58,7 @@ def candidates(
     values: Sequence[object],
     before: PagePlace | None,
     limit: int,
-) -> list[Candidate] | None:
+) -> list[PagedThread] | None:
     """Return the threads whose kept summary fits a clause of SQL, and those without one, started
     last first; None if there is no index.
 
@@ -72,9 +72,9 @@ def candidates(
     )
     first = (1 << 62, "~", "~") if before is None else (before.start, before.thread, before.hash)
 
-    def work(connection: sqlite3.Connection) -> list[Candidate]:
+    def work(connection: sqlite3.Connection) -> list[PagedThread]:
         return [
-            Candidate(
+            PagedThread(
                 place=PagePlace(start=place, thread=ThreadId(thread), hash=hash),
                 row=tuple(row) if is_sure else None,
             )

@@ -17,7 +17,7 @@ from uncaged_bundles.storage.store import ARCHIVED_SUFFIX, DATA_SUFFIX, Store
 
 from ..journal import trouble
 from ..state import index, index_pages
-from ..state.index_pages import Candidate, PagePlace
+from ..state.index_pages import PagedThread, PagePlace
 from ..state.observe import ThreadSummary, is_imported, read_summary
 from . import listing
 from .ending import UNSUCCESSFUL
@@ -145,7 +145,7 @@ class _Reading:
             return None
         return cls(store=store, since=noted.place, locked=frozenset(locked), notes=trouble.noted())
 
-    def summary(self, one: Candidate) -> ThreadSummary | None:
+    def summary(self, one: PagedThread) -> ThreadSummary | None:
         """Return a candidate's summary, from its row if that still counts; None if it is gone."""
         thread, bundle = one.place.thread, BundleHash(one.place.hash)
         if not bundle:  # started, and not taken up by a worker, as far as the index knows

@@ -54,7 +54,7 @@ class Costs(ApiDocument):
     models: list[CostRow]
 
 
-class Machine(ApiDocument):
+class MachineState(ApiDocument):
     version: str
     python: str
     system: str
@@ -206,7 +206,7 @@ ENDPOINTS = (
         path="/api/machine",
         summary="Workers, the queue of agents, sandbox, disk and limits",
         handler=machine,
-        answer=Machine,
+        answer=MachineState,
     ),
     ApiEndpoint(
         method="GET",
