@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.services.threads import StepTrace
 from uncaged_tools.flows import FlowTool
 
 from .calls import FileLook, FlowCall, Other, TraceCall, WebRead, calls_of
 from .flow_calls import FlowThreads, flow_tools, gone_flows, ran_flow, shown_call
 from .performed import PerformedCalls
 from .selecting import select
-from .traces import StepTrace, answer_of, only_step
+from .traces import answer_of, only_step
 
 __all__ = ["agent_calls"]
 

@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, assert_never
 
 from uncaged_bundles.records import dataclass
-
-from .traces import StepTrace
+from uncaged_engine.services.threads import StepTrace
 
 __all__ = [
     "Action",

@@ -17,11 +17,11 @@ from uncaged_bundles.ids import ThreadId, is_thread_id
 from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.door.children import derived_id
+from uncaged_engine.services.threads import StepTrace
 from uncaged_tools.flows import FlowTool, result_of_thread, split, tools
 
 from .calls import FlowCall, TraceCall
 from .linking import RanFlow, Recorded
-from .traces import StepTrace
 
 __all__ = ["FlowThreads", "flow_tools", "gone_flows", "ran_flow", "shown_call", "thread_of"]
 

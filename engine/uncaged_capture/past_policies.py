@@ -16,9 +16,7 @@ from uncaged_engine.door.effects import handled
 from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.services.registry import KNOWN, handler_for
-from uncaged_engine.services.threads import effect_label, intended
-
-from .traces import traces_of
+from uncaged_engine.services.threads import effect_label, intended, traces_of
 
 __all__ = ["PolicyCheck", "RefusedEffect", "check_past_policy"]
 

@@ -12,6 +12,7 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.records import dataclass, replace
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.door.outcomes import Outcome
+from uncaged_engine.services.threads import StepTrace
 from uncaged_engine.services.trials import TrialEffect, TrialResult
 
 from .agent_calls import agent_calls
@@ -30,7 +31,6 @@ from .linking import (
 from .needed import needed_calls, only_reads, repeated_calls, result_call
 from .own_calls import own_calls
 from .recorded import recorded_outcome, result_differences
-from .traces import StepTrace
 from .values import Parameter, parameters_of
 
 __all__ = ["FlowSteps", "flow_steps"]

@@ -36,7 +36,7 @@ from .settings.loading import load
 from .shipped import add_shipped_flows
 from .state import states
 from .state.observe import ThreadSummary, ThreadView, summarise, view
-from .threads.answering import check_answer
+from .threads.answering import check_answer, question_number
 from .threads.binding import Accept, bind_here
 from .threads.cutting import Cut, Replacement
 from .threads.following import Event, follow
@@ -476,9 +476,19 @@ class Engine:
         variables = os.environ if environment is None else environment
         deliver(notification, config.notify, config, variables)
 
-    def answer(self, text: str, value: object, *, options: RunOptions | None = None) -> ThreadId:
+    def answer(
+        self,
+        text: str,
+        value: object,
+        *,
+        options: RunOptions | None = None,
+        question: int | None = None,
+    ) -> ThreadId:
         """Record the answer to a waiting thread's question, then resume the thread.
 
+        Args:
+            question: the number of the question's record (`question_number`), so that the answer is
+                not taken for that of a later question.
         Raises:
             RefusedError: the thread is not waiting. UsageError: the answer is not valid.
         """
@@ -487,6 +497,8 @@ class Engine:
         require(found.summary, "answer")
         if found.unbound:
             raise RefusedError(unbound(thread))
+        if question is not None and question != question_number(found.records):
+            raise RefusedError(f"thread {thread} asks something else by now; look at it again")
         value = check_answer(found.records, value)
         journal = JournalFile.open(self.store, bundle_hash, thread)
         try:

@@ -9,8 +9,8 @@ from typing import Any
 from uncaged_agents.program.output_parser import OutputReader
 from uncaged_agents.program.table import table
 from uncaged_capture.calls import Command, FileEdit, calls_of
-from uncaged_capture.traces import StepTrace
 from uncaged_engine.door.traces import AgentTrace
+from uncaged_engine.services.threads import StepTrace
 
 
 def trace_of(program: str, *events: Mapping[str, object]) -> StepTrace:

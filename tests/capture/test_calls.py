@@ -18,8 +18,8 @@ from uncaged_capture.calls import (
     WebRead,
     calls_of,
 )
-from uncaged_capture.traces import StepTrace
 from uncaged_engine.door.traces import AgentTrace
+from uncaged_engine.services.threads import StepTrace
 
 
 def action_of(

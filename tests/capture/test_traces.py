@@ -7,10 +7,10 @@ import json
 import pytest
 from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_bundles.storage.store import Store
-from uncaged_capture.traces import traces_of
 from uncaged_engine.door.traces import AgentTrace
 from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.services.secrets import redact
+from uncaged_engine.services.threads import traces_of
 
 CALL = {"number": 1, "tool": "look", "arguments": {}, "failed": False}
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from uncaged_capture.calls import TraceCall, calls_of
-from uncaged_capture.traces import StepTrace
 from uncaged_engine.door.traces import AgentTrace
+from uncaged_engine.services.threads import StepTrace
 
 
 def ran(command: str, output: str = "", code: int = 0) -> tuple[str, object, str]:

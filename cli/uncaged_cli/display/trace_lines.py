@@ -11,7 +11,7 @@ from uncaged_bundles.clean import shorten
 from .output import Piece, Styled
 
 if TYPE_CHECKING:
-    from uncaged_capture.traces import StepTrace
+    from uncaged_engine.threads.step_traces import StepTrace
 
 NO_TRACES = "no agent of this thread called a tool, or its kind of agent does not say so"
 ARGUMENT_COLUMNS = 100

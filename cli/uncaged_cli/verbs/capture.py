@@ -18,8 +18,8 @@ from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_capture.candidate import FlowCandidate
-    from uncaged_capture.traces import StepTrace
     from uncaged_engine.api import Engine, ThreadView
+    from uncaged_engine.threads.step_traces import StepTrace
 
     from ..capture_words import WordingOptions
 
@@ -95,7 +95,7 @@ def command(
       uncaged-workflow capture latest --as task --name week-report
       uncaged-workflow capture latest --example genre=jazz --polish
     """
-    from uncaged_capture.traces import traces_of
+    from uncaged_engine.threads.step_traces import traces_of
 
     from ..capture_words import WordingOptions
 

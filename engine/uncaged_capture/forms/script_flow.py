@@ -15,13 +15,14 @@ from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.threads import StepTrace
 from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 
 from ..calls import Command, FileEdit, FileWrite, calls_of
 from ..candidate import MayAct
 from ..other_values import OtherRun, run_with
 from ..proving import TrialProof, prove
-from ..traces import StepTrace, answer_of, only_step
+from ..traces import answer_of, only_step
 from ..values import Parameter
 from ..wording import Wording, worded
 from ..workspaces import FreshWorkspace, files_of

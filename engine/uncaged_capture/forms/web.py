@@ -15,8 +15,9 @@ from uncaged_browser.operations import Click, Fill, Operation, SetChecked, Type
 from uncaged_browser.recording.recording import Recording, read_recording
 from uncaged_browser.secrets import name_of_secret
 from uncaged_bundles.records import dataclass, replace
+from uncaged_engine.services.threads import StepTrace
 
-from ..traces import StepTrace, only_step
+from ..traces import only_step
 from ..values import Parameter, kind_of, parameters_of
 from ..wording import Wording, worded, wording_of
 

@@ -8,14 +8,16 @@ from ..door.effects import Cancel
 from ..journal.labels import effect_label, intended
 from ..state.children import open_children
 from ..state.observe import ThreadView, parse_records
-from ..threads.answering import check_answer, question
+from ..threads.answering import check_answer, question, question_number
 from ..threads.following import records_between, wait_until_left
 from ..threads.notifications import mark_seen
 from ..threads.parting import Step, common_steps, steps_of
+from ..threads.step_traces import StepTrace, traces_of
 
 __all__ = [
     "Cancel",
     "Step",
+    "StepTrace",
     "ThreadView",
     "check_answer",
     "common_steps",
@@ -25,7 +27,9 @@ __all__ = [
     "open_children",
     "parse_records",
     "question",
+    "question_number",
     "records_between",
     "steps_of",
+    "traces_of",
     "wait_until_left",
 ]

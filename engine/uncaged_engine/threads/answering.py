@@ -20,6 +20,13 @@ def question(records: Sequence[Mapping[str, object]]) -> Mapping[str, object] | 
     return next((record for record in reversed(records) if record.get("control") == "wait"), None)
 
 
+def question_number(records: Sequence[Mapping[str, object]]) -> int:
+    """Return the number of the last question's record, from 1; 0 if nothing was asked."""
+    return next(
+        (at for at in range(len(records), 0, -1) if records[at - 1].get("control") == "wait"), 0
+    )
+
+
 def check_answer(records: Sequence[Mapping[str, object]], value: object) -> object:
     """Return the answer in the form in which the journal records it.
 

@@ -9,7 +9,7 @@ import pytest
 from uncaged_browser.recording.recording import RecordingError
 from uncaged_bundles.errors import NotFoundError, UsageError
 from uncaged_capture.forms.web import captured_web, parameters_from, recording_of
-from uncaged_capture.traces import StepTrace
+from uncaged_engine.services.threads import StepTrace
 
 URL = "http://shop.test/"
 PROMPT = "Order 3 red chairs for Ada at 9.50 EUR, remark 007"
