@@ -62,6 +62,20 @@ class Flow:
         """Return all versions, the head first."""
         return (self.head, *self.history)
 
+    def _repr_html_(self) -> str:
+        """Return the flow as a notebook shows it."""
+        from ..notebook import pairs_html  # for notebooks alone
+
+        return pairs_html(
+            self.name,
+            (
+                ("version", self.hash),
+                ("former versions", ", ".join(version.hash for version in self.history)),
+                ("enabled", "yes" if self.enabled else "no"),
+                ("source", self.source),
+            ),
+        )
+
     def fields(self) -> dict[str, object]:
         """Return the entry as it is written."""
         return {

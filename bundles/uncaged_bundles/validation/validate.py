@@ -48,6 +48,21 @@ class Bundle:
         """Whether it was built from the definition of a role workflow."""
         return b"yield from drive_roles(" in self.source
 
+    def _repr_html_(self) -> str:
+        """Return the bundle as a notebook shows it."""
+        from ..notebook import pairs_html  # for notebooks alone
+
+        found = self.descriptor
+        return pairs_html(
+            f"{found.name}@{self.hash}",
+            (
+                ("description", found.description),
+                ("kind", found.kind),
+                ("roles", ", ".join(found.roles)),
+                ("may", ", ".join(found.policy.limits)),
+            ),
+        )
+
 
 def read_bundle(
     source: bytes,

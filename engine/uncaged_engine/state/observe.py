@@ -60,6 +60,22 @@ class ThreadSummary:
     undecided: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        """Return the thread as a notebook shows it."""
+        from uncaged_bundles.notebook import pairs_html  # for notebooks alone
+
+        return pairs_html(
+            f"{self.name or 'thread'} {self.thread_id}",
+            (
+                ("status", "unsuccessful" if self.success is False else self.status),
+                ("steps", self.steps),
+                ("took", f"{max(0, self.updated_ms - self.started_ms) / 1000:.1f} s"),
+                ("tokens", self.spent.tokens or ""),
+                ("cost", f"${self.spent.cost:.4f}" if self.spent.cost else ""),
+                ("message", self.problem or self.message),
+            ),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadView:
@@ -81,6 +97,10 @@ class ThreadView:
     inherited_spent: Spent = NOTHING
     failure: BundleFailure | None = None
     ran_ms: int = 0
+
+    def _repr_html_(self) -> str:
+        """Return the thread as a notebook shows it."""
+        return self.summary._repr_html_()
 
     @property
     def unbound(self) -> bool:
@@ -202,9 +222,13 @@ def _opened(path: Path | str) -> int:
         return -1
 
 
-def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> ThreadView:
+def view(
+    store: Store, bundle: BundleHash, thread: ThreadId, path: Path, blobs: Blobs | None = None
+) -> ThreadView:
     """Read the whole of a thread.
 
+    Args:
+        blobs: puts back what is in blobs; None: those of the store, in full.
     Raises:
         DamagedError: not even its start can be read.
     """
@@ -214,7 +238,12 @@ def view(store: Store, bundle: BundleHash, thread: ThreadId, path: Path) -> Thre
         durable.Durable(data=archive.contents(path), trouble=None) if locked else durable.read(path)
     )
     return view_of(
-        recover(found.data, bundle, thread), found, store, (bundle, thread, path), locked=locked
+        recover(found.data, bundle, thread),
+        found,
+        store,
+        (bundle, thread, path),
+        locked=locked,
+        blobs=blobs,
     )
 
 
@@ -225,12 +254,14 @@ def view_of(
     place: tuple[BundleHash, ThreadId, Path],
     *,
     locked: bool,
+    blobs: Blobs | None = None,
 ) -> ThreadView:
-    """Return the whole of a thread whose journal was read and recovered."""
+    """Return the whole of a thread whose journal was read and recovered. blobs: as for `view`."""
     (bundle, thread, path), data = place, found.data
     summary = summary_of(history, store, bundle, thread, data, locked=locked, why=found.trouble)
-    blobs = BlobDirectory(store.blobs)
-    records = list(parse_records(data[: history.good_bytes], blobs))
+    records = parse_records(
+        data[: history.good_bytes], BlobDirectory(store.blobs) if blobs is None else blobs
+    )
     end = (
         None
         if history.end is None
