@@ -36,6 +36,16 @@ class FileChanges:
     files: tuple[Mapping[str, object], ...]
     patch: str
 
+    def document(self) -> dict[str, object]:
+        """Return the changes as JSON data."""
+        return {
+            "step": self.step,
+            "before": self.before,
+            "after": self.after,
+            "files": list(self.files),
+            "patch": self.patch,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
@@ -72,6 +82,28 @@ def changes_of(
         )
     first, last = (min(snapshots), max(snapshots)) if step is None else (step, step)
     return _compare(git, _before(git, snapshots[first], workspace.base), snapshots[last], step)
+
+
+def changes_of_step(
+    store: Store,
+    thread: ThreadId,
+    start: Mapping[str, Any],
+    step: Mapping[str, Any],
+    environment: Mapping[str, str],
+) -> FileChanges | None:
+    """Return the changes of a finished step; None if it left no snapshot.
+
+    Raises:
+        UncagedError: the workspace or its repository is not here.
+    """
+    snapshot = _snapshot(step)
+    if snapshot is None:
+        return None
+    workspace = Workspace.of(start, store, thread, environment=environment)
+    if workspace is None:
+        raise NotFoundError(f"the workspace of thread {thread} is not on this machine")
+    git = _git_of(workspace, environment)
+    return _compare(git, _before(git, snapshot, workspace.base), snapshot, int(step["seq"]))
 
 
 def changes_between(
@@ -168,9 +200,15 @@ def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tupl
         raise NotFoundError(
             f"thread {thread} has no workspace: none of its roles may work on files"
         )
+    return _git_of(workspace, environment), workspace
+
+
+def _git_of(workspace: Workspace, environment: Mapping[str, str]) -> Git:
     if not Path(workspace.repository).is_dir():
-        raise UncagedError(f"the repository {workspace.repository} of thread {thread} is gone")
-    return Git(directory=workspace.repository, environment=environment), workspace
+        raise UncagedError(
+            f"the repository {workspace.repository} of thread {workspace.thread_id} is gone"
+        )
+    return Git(directory=workspace.repository, environment=environment)
 
 
 def _head(git: Git, workspace: Workspace) -> str:

@@ -16,9 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import RoleLimits
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.bodies import read_body
 from uncaged_engine.door.effects import EffectContext, Handler, Rule
@@ -57,6 +60,19 @@ class RoleHandler(Handler):
         from .turns.answers import read_answer
 
         return read_answer(fields, value)
+
+    def file_changes(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        step: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> Mapping[str, object] | None:
+        from .changes import changes_of_step
+
+        found = changes_of_step(store, thread, start, step, environment)
+        return None if found is None else found.document()
 
     def past_refusal(self, past: PastEffect) -> str | None:
         return refused_call(past)

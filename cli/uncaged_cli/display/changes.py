@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .output import Piece, Styled, result
@@ -42,17 +41,6 @@ def show_changes(found: FileChanges) -> None:
         result(str(file["path"]), *numbers)
     for line in found.patch.splitlines():
         result(coloured(line))
-
-
-def changes_document(found: FileChanges) -> Mapping[str, object]:
-    """Return the changes for JSON."""
-    return {
-        "step": found.step,
-        "before": found.before,
-        "after": found.after,
-        "files": list(found.files),
-        "patch": found.patch,
-    }
 
 
 def coloured(line: str) -> Piece:

@@ -63,6 +63,11 @@ class BrowserHandler(Handler):
         operation = operation_named(body)
         return "repeat" if operation is not None and operation.effect == "reads" else "ask"
 
+    def words(self, body: object) -> str:
+        from ..recording.summary import summary_of  # for pages that show threads
+
+        return summary_of(body)
+
     def tools(self, options: Mapping[str, object], context: EffectContext) -> BrowserTools:
         from ..goal.tools import BrowserTools  # few roles have a browser
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import Limits
@@ -361,6 +361,32 @@ class Handler(ABC):
         sub-steps; None if it does not.
         """
         del body, outcome, lines
+        return None
+
+    def words(self, body: object) -> str:
+        """Return a few words for people about the effect, instead of its kind and target; empty
+        for a kind that has no better ones.
+        """
+        del body
+        return ""
+
+    def file_changes(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        step: Mapping[str, Any],
+        environment: Mapping[str, str],
+    ) -> Mapping[str, object] | None:
+        """Return the changes of files that a finished step recorded, as ``{"step", "before",
+        "after", "files", "patch"}``; None for a step without any.
+
+        Args:
+            start, step: records of the thread. environment: for git.
+        Raises:
+            UncagedError: the files are not here any more.
+        """
+        del store, thread, start, step, environment
         return None
 
     def tools(self, options: Mapping[str, object], context: EffectContext) -> EffectTools | None:

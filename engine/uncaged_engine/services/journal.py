@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ..journal.archive import contents as journal_bytes
+from ..journal.archive import plain_of
 from ..journal.chain import seed
 from ..journal.chained import ChainedFile, ChainedLines, create_chained, read_chained
 from ..journal.infolog import InfoLog
+from ..journal.journal import JournalBusy
 from ..journal.lines import COMMIT, MAX_LINE_BYTES
 from ..journal.lock import is_live, take
 
@@ -14,8 +17,11 @@ __all__ = [
     "ChainedFile",
     "ChainedLines",
     "InfoLog",
+    "JournalBusy",
     "create_chained",
     "is_live",
+    "journal_bytes",
+    "plain_of",
     "read_chained",
     "seed",
     "take",

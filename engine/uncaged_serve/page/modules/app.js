@@ -10,6 +10,7 @@ const main = document.getElementById("main");
 function views(parts) {
   const [first, second, third] = parts;
   if (first === "threads" && !second) return () => import("./views/threads.js");
+  if (first === "compare") return () => import("./views/compare.js");
   if (first === "threads" && (!third || third === "steps")) return () => import("./views/thread.js");
   if (first === "flows") return second ? () => import("./views/flow.js") : () => import("./views/flows.js");
   if (first === "machine") return () => import("./views/machine.js");

@@ -38,6 +38,22 @@ export function money(usd) {
   return usd > 0 && usd < 0.01 ? "< $0.01" : `$${usd.toFixed(2)}`;
 }
 
+/** Return the local date and time to the second. */
+export function clock(ms) {
+  return new Date(ms).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** Return tokens and money of a `used` or `usage` of the API; "" if there was none. */
+export function usage(used) {
+  const tokens = (used?.inputTokens ?? 0) + (used?.outputTokens ?? 0);
+  const parts = [
+    tokens && `${tokens.toLocaleString()} tokens`,
+    used?.cost && money(used.cost),
+    used?.unpriced && "price unknown",
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
 /** Return a badge; status and success as the API has them. */
 export function statusBadge(status, success = null) {
   const shown = success === false && status === "completed" ? "unsuccessful" : status;

@@ -18,13 +18,18 @@ export function parsedRoute(hash) {
   return { parts, query: new URLSearchParams(query) };
 }
 
-/** Show the view of each address, one at a time. views(parts): a function that loads a view's module. */
+/**
+ * Show the view of each address, one at a time. views(parts): a function that loads a view's module.
+ * The function that a view returns ends it; its `update(route)`, if any, returns whether the view
+ * shows another address itself.
+ */
 export function route(main, views) {
   let dispose = () => {};
   let turn = 0;
   async function show() {
     const mine = ++turn;
     const found = parsedRoute(location.hash || "#/threads");
+    if (dispose.update?.(found)) return;
     const load = views(found.parts);
     dispose();
     dispose = () => {};
