@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 from testbed.recordings import Commands, commands_of, do, interrupt, order
 from testbed.shop import Shop, open_shop
 from testbed.steering import finish
+from testbed.still_pages import data_of
 from testbed.terminal import InteractiveCommand
 from uncaged_browser.browsers.installed import find_browser
 from uncaged_browser.recording.flows import EXPORTS
@@ -147,11 +147,11 @@ def test_a_run_with_screenshots_becomes_a_film_strip(
     assert written.code == 0 and "8 pictures" in written.out, written.err
     page = file.read_text()
     steps = [step["do"] for step in json.loads(recording.read_text())["steps"]]
-    assert page.count('<img src="data:image/png;base64,') == len(steps)
-    assert "fill textbox &quot;Mail&quot;: ada@shop.test" in page
-    assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
-    assert "correct horse" not in page and "<script" not in page
-    assert set(re.findall(r'(?:src|href|url)=?["(]?([a-z]+:)', page)) == {"data:"}
+    shown = data_of(page)
+    assert len(shown["pictures"]) == len(steps)
+    assert all(one.startswith("data:image/png;base64,") for one in shown["pictures"].values())
+    assert 'fill textbox "Mail": ada@shop.test' in [row["label"] for row in shown["rows"]]
+    assert "default-src 'none'" in page and "correct horse" not in page
     commands.store.config_path.rename(tmp_path / "config.yaml")
     try:
         assert commands.run("run", "order").code != 0, "the secret is not known"

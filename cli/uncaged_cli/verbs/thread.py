@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
-from uncaged_bundles.errors import DamagedError, EnvironmentLacks, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, UsageError
 from uncaged_engine.threads.ending import ending_of
 
 from ..display import json_output
-from ..display.changes import SHORT_COMMIT, changes_document, show_changes
+from ..display.changes import SHORT_COMMIT, show_changes
 from ..display.follow import follow, summary_of
 from ..display.output import next_step, note, result
 from ..display.sizes import spell_bytes
@@ -75,7 +75,7 @@ def command() -> None:
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a page that shows the steps, with the pictures of `run --screenshots`, to FILE.",
+    help="Write a page that shows the thread with all its steps and pictures to FILE.",
 )
 @click.option("--trace", is_flag=True, help="Show the tool calls of the agents instead.")
 @json_option
@@ -95,10 +95,10 @@ def show(
     if trace and (following or page is not None):
         raise UsageError("--trace is without --follow and --html")
     engine = open_engine()
-    view = engine.thread(thread)
     if page is not None:
-        write_page(engine, view, page)
+        write_page(engine, thread, page)
         return 0
+    view = engine.thread(thread)
     if following:
         return follow(engine, view.summary.thread_id, as_json=as_json, verbose=verbose)
     if trace:
@@ -125,29 +125,26 @@ def show(
     return 0
 
 
-def write_page(engine: Engine, view: ThreadView, file: Path) -> None:
+def write_page(engine: Engine, thread: str, file: Path) -> None:
     """Write the page that shows a thread."""
     from uncaged_bundles.storage.files import write_atomically
-    from uncaged_engine.services.blobs import BlobDirectory
     from uncaged_engine.services.secrets import redact
-
-    from ..display.film_strip import FilmStrip
-
-    blobs, known = BlobDirectory(engine.store.blobs), known_secrets(engine)
-
-    def picture(name: str) -> bytes | None:
-        try:
-            return blobs.get(name)
-        except (DamagedError, OSError):
-            return None
+    from uncaged_serve.still import still_page
 
     if file.is_dir():
         raise UsageError(f"{str(file)!r} is a directory; --html must name a file")
-    last = ending_of(view, engine.store, Path.cwd())
-    strip = FilmStrip(view, last, picture, lambda text: str(redact(text, known)))
-    data = strip.text().encode()
+    known = known_secrets(engine)
+    page = still_page(
+        engine,
+        engine.store.locate_thread(thread),
+        environment=os.environ,
+        redact=lambda value: redact(value, known),
+    )
+    data = page.text.encode()
     write_atomically(file.absolute(), data)
-    result(f"{file}: {spell_bytes(len(data))}, {strip.pictures} pictures")
+    result(f"{file}: {spell_bytes(len(data))}, {page.pictures} pictures")
+    if page.note:
+        note(page.note)
 
 
 def known_secrets(engine: Engine) -> dict[str, str]:
@@ -164,7 +161,7 @@ def known_secrets(engine: Engine) -> dict[str, str]:
 
 def show_traces(engine: Engine, view: ThreadView, *, full: bool, as_json: bool) -> None:
     """Print the tool calls of the thread's agents."""
-    from uncaged_capture.traces import traces_of
+    from uncaged_engine.threads.step_traces import traces_of
 
     from ..display.trace_lines import trace_lines
 
@@ -189,7 +186,7 @@ def diff(thread: str, step: int | None, as_json: bool) -> None:
     engine = open_engine()
     found = changes_of(engine.store, engine.thread(thread), step, os.environ)
     if as_json:
-        json_output.document(changes_document(found))
+        json_output.document(found.document())
         return
     show_changes(found)
 
@@ -220,7 +217,7 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
             "commit": merged.commit,
             "changed": merged.changed,
         }
-        json_output.document({**changes_document(found), **fields})
+        json_output.document({**found.document(), **fields})
     elif merged.changed:
         result(f"merged {merged.branch} into {merged.into}: {merged.commit[:SHORT_COMMIT]}")
     else:
