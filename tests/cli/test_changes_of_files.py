@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import source
+from testbed.still_pages import data_of
 
 pytestmark = pytest.mark.slow
 
@@ -72,9 +73,11 @@ def repository(tmp_path: Path, command: Command) -> Path:
     return place
 
 
-def test_a_step_shows_what_it_did_to_the_files(command: Command, repository: Path) -> None:
-    """The files with their numbers of lines, then the patch; a step that changed none says so; one
-    without a snapshot is refused.
+def test_a_step_shows_what_it_did_to_the_files(
+    command: Command, repository: Path, tmp_path: Path
+) -> None:
+    """The files with their numbers of lines, then the patch, and the same on the thread's page; a
+    step that changed none says so; one without a snapshot is refused.
     """
     assert repository.exists()
     shown = command("thread", "diff", "latest", "1").stdout.splitlines()
@@ -83,6 +86,11 @@ def test_a_step_shows_what_it_did_to_the_files(command: Command, repository: Pat
     found = json.loads(command("thread", "diff", "latest", "1", "--json").stdout)
     assert [file["path"] for file in found["files"]] == ["a file.txt", "words.txt"]
     assert command("thread", "diff", "latest", "2").stdout.startswith("no file differs")
+    page = tmp_path / "page.html"
+    assert command("thread", "latest", "--html", str(page)).returncode == 0
+    steps = data_of(page.read_text())["steps"]
+    assert steps["1"]["changes"] == {"problem": None, **found}
+    assert steps["2"]["changes"]["files"] == []
     whole = json.loads(command("thread", "diff", "latest", "--json").stdout)
     assert (whole["step"], whole["files"]) == (None, found["files"])
     refused = command("thread", "diff", "latest", "9")

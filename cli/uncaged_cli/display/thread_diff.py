@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import shorten
 from uncaged_engine.threads.parting import Step, common_steps, steps_of
+from uncaged_engine.threads.thread_documents import comparison_document
 
 from . import json_output
 from .output import Styled, result
@@ -24,17 +25,7 @@ def show_thread_diff(left: ThreadView, right: ThreadView, *, as_json: bool) -> N
     together = common_steps([left_steps, right_steps])
     ids = (left.summary.thread_id, right.summary.thread_id)
     if as_json:
-        futures = {
-            one: [row.detail for _, row in steps[together:]]
-            for one, steps in zip(ids, (left_steps, right_steps), strict=True)
-        }
-        json_output.document(
-            {
-                "together": together,
-                "futures": futures,
-                "ends": {ids[0]: left.end, ids[1]: right.end},
-            }
-        )
+        json_output.document(comparison_document([(left, left_steps), (right, right_steps)]))
         return
     apart = together < max(len(left_steps), len(right_steps))
     result(f"{together} step{'' if together == 1 else 's'} alike{', then:' if apart else ''}")

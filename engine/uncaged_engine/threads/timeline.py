@@ -16,6 +16,9 @@ Mark = Literal["done", "failed", "void", "attempt", "control"]
 PROSE = ("summary", "reason", "message", "error")
 """Keys of a meta whose text is shown without its key, before the rest."""
 
+MAX_TEXT_CHARACTERS = 20_000
+"""As much of a text as a row may show."""
+
 CONTROL_TEXTS = ("message", "question", "note", "value", "null")
 
 
@@ -144,12 +147,12 @@ class Timeline:
         return Row(
             mark=mark,
             seq=f"{record['seq']}{sub}" if "seq" in record else "",
-            label=clean_line(label),
-            detail=clean_line(detail),
+            label=_one_line(label),
+            detail=_one_line(detail),
             duration_ms=_whole(record.get("timestamp")) - started
             if started is not None and "timestamp" in record
             else None,
-            by=clean_line(str(record.get("by", ""))),
+            by=_one_line(record.get("by", "")),
         )
 
     def _label(self, record: Record) -> str:
@@ -177,7 +180,7 @@ def role_summary(record: Record) -> str:
     meta = record.get("meta")
     if not isinstance(meta, Mapping) or not meta:
         return _first_line(str(record.get("content", "")))
-    status = clean_line(str(meta.get("status", "")))
+    status = _one_line(meta.get("status", ""))
     items = sorted(
         ((str(key), value) for key, value in meta.items() if key != "status"),
         key=lambda item: item[0] not in PROSE,
@@ -199,7 +202,7 @@ def value_summary(value: object) -> str:
         return "; ".join(shown[:4])
     if isinstance(value, list):
         return f"{len(value)} items"
-    return clean_line(str(value))
+    return _one_line(value)
 
 
 def _item_summary(key: str, value: object) -> str:
@@ -216,16 +219,14 @@ def _item_summary(key: str, value: object) -> str:
         )
     if isinstance(value, Mapping):
         return f"{key} {{{', '.join(map(str, list(value)[:3]))}}}"
-    text = clean_line(str(value))
+    text = _one_line(value)
     return text if key in PROSE else f"{key} {text}"
 
 
 def _error_text(error: object) -> str:
     if isinstance(error, Mapping):
-        return ": ".join(
-            clean_line(str(error[key])) for key in ("kind", "message") if error.get(key)
-        )
-    return clean_line(str(error))
+        return ": ".join(_one_line(error[key]) for key in ("kind", "message") if error.get(key))
+    return _one_line(error)
 
 
 def _first_text(record: Record, keys: tuple[str, ...]) -> str:
@@ -234,13 +235,21 @@ def _first_text(record: Record, keys: tuple[str, ...]) -> str:
         if isinstance(value, Mapping):
             return _error_text(value) or value_summary(value)
         if value:
-            return clean_line(str(value))
+            return _one_line(value)
     return ""
+
+
+def _one_line(value: object) -> str:
+    return clean_line(str(value)[:MAX_TEXT_CHARACTERS])
 
 
 def _first_line(text: str) -> str:
     return next(
-        (line.strip() for line in text.splitlines() if line.strip() and not line.startswith("```")),
+        (
+            line.strip()
+            for line in text[:MAX_TEXT_CHARACTERS].splitlines()
+            if line.strip() and not line.startswith("```")
+        ),
         "",
     )
 

@@ -276,3 +276,13 @@ def test_the_last_step_from_outside_is_known() -> None:
     for record, expected in heard:
         timeline.add(record)
         assert timeline.last_outside == expected
+
+
+def test_a_row_shows_the_beginning_of_a_huge_text() -> None:
+    """A field of ten million characters is not read whole to make a line of it."""
+    huge = "word " * 2_000_000
+    error = {**INTENT, "intent": {"http": {"url": huge}}}
+    for record in ({**STEP, "meta": {"summary": huge}}, {"seq": 1, "error": {"message": huge}}):
+        _, [row] = tell(START, error, record)
+        assert 1000 < len(row.detail) < 50_000
+        assert len(row.label) < 50_000

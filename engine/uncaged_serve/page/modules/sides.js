@@ -23,7 +23,7 @@ export function sides(found) {
   add(first, shown);
   if (first > 0) {
     const label = () => `Show equal steps before (${first})`;
-    const more = h("button", { type: "button", class: "more" }, label());
+    const more = h("button", { type: "button", class: "show-more" }, label());
     more.addEventListener("click", () => {
       const from = Math.max(0, first - FIRST_PAIRS);
       body.prepend(...pairs.slice(from, first).map((pair) => pairRow(pair, threads, true)));
@@ -34,7 +34,7 @@ export function sides(found) {
     page.insertBefore(more, table);
   }
   if (shown < pairs.length) {
-    const more = h("button", { type: "button", class: "more" }, `Show more of ${pairs.length} steps`);
+    const more = h("button", { type: "button", class: "show-more" }, `Show more of ${pairs.length} steps`);
     more.addEventListener("click", () => {
       add(shown, shown + FIRST_PAIRS);
       shown += FIRST_PAIRS;

@@ -31,7 +31,7 @@ export function patchBlock(patch) {
 }
 
 function withMore(block, label, more) {
-  const button = h("button", { type: "button", class: "more" }, label);
+  const button = h("button", { type: "button", class: "show-more" }, label);
   button.addEventListener("click", () => {
     if (!more()) button.remove();
   });

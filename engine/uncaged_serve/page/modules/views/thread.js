@@ -14,7 +14,12 @@ const PAGE_ROWS = 1000;
 /** Show `#/threads/ID` or `#/threads/ID/steps/PLACE`. */
 export async function show(root, route) {
   const page = new ThreadPage(root, route.parts[1]);
-  await page.begin(route.parts[3] ?? null);
+  try {
+    await page.begin(route.parts[3] ?? null);
+  } catch (error) {
+    page.dispose();
+    throw error;
+  }
   const dispose = () => page.dispose();
   dispose.update = (next) => {
     const isSame = next.parts[0] === "threads" && page.isNamed(next.parts[1]);
@@ -78,6 +83,7 @@ class ThreadPage {
     const thread = await getJson(this.api);
     if (this.isGone) return;
     const asked = this.thread?.question?.at;
+    if (this.thread !== null && this.thread.status !== thread.status) say(`the thread is ${thread.status}`);
     this.thread = thread;
     this.api = path`/api/threads/${thread.threadId}`;
     document.title = `${thread.flow || "thread"} · ${thread.status}`;
