@@ -13,14 +13,14 @@ HOSTILE = "<script>alert(1)</script>\u202e" + "x" * 10_000_000
 def test_threads_flows_and_bundles_show_themselves(engine: Engine) -> None:
     """Each is a small table without script, whatever its texts hold."""
     source = b"""
-descriptor = {"contract": 1, "name": "small", "description": "A <b>small</b> flow.", "kind": "task", "policy": {"null": {}}}
+descriptor = {"contract": 1, "name": "tiny", "description": "A <b>small</b> flow.", "kind": "task", "policy": {"null": {}}}
 
 
 def run(input, options):
     yield {"null": {}}
 """
-    added = engine.add("small", source, accept=bool)
-    flow = engine.registry.flow("small")
+    added = engine.add("tiny", source, accept=bool)
+    flow = engine.registry.flow("tiny")
     assert flow is not None
     thread = ThreadSummary(
         thread_id=ThreadId("01HX5WBE000000000000000000"),
@@ -34,7 +34,7 @@ def run(input, options):
     )
     for shown, part in (
         (flow._repr_html_(), added.hash),
-        (engine.bundle("small")._repr_html_(), "A &lt;b&gt;small&lt;/b&gt; flow."),
+        (engine.bundle("tiny")._repr_html_(), "A &lt;b&gt;small&lt;/b&gt; flow."),
         (thread._repr_html_(), "1.5 s"),
     ):
         assert part in shown
