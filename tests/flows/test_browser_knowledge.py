@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from testbed.bundles import granted, source
 from testbed.documents import check_document
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import ModelServer, Turn, says
 from testbed.modelserver import Seen as Asked
 from testbed.modelserver import serving as serving_model
@@ -118,7 +119,10 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def house(
-    tmp_path_factory: pytest.TempPathFactory, site: WebServer, model: ModelServer
+    tmp_path_factory: pytest.TempPathFactory,
+    site: WebServer,
+    model: ModelServer,
+    forked: ForkedCommands,
 ) -> Iterator[Commands]:
     """The command with a model, a search provider and an encyclopedia, all on loopback."""
     directory = tmp_path_factory.mktemp("house")
@@ -131,7 +135,10 @@ def house(
         f"  encyclopedia: '{site.url}/{{text}}'\n"
         f"  keywords: {{Timetable: '{site.url}/seals'}}\n"
     )
-    with pytest.MonkeyPatch.context() as patch, commands_of(store, directory, {}) as commands:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        commands_of(store, directory, {}, forked) as commands,
+    ):
         patch.setenv("UNCAGED_WORKFLOW_HOME", str(store.root))
         patch.delenv("ANTHROPIC_API_KEY", raising=False)
         patch.delenv("OPENAI_API_KEY", raising=False)

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from testbed.bundles import granted, source
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import Turn, calls, says, serving
 from testbed.recordings import Commands
 from testbed.repositories import git, make_repository
 from testbed.steering import finish
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
 
 pytestmark = pytest.mark.slow
@@ -53,15 +55,16 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def engine(engine: Engine) -> Engine:
+def engine(full_store: Store) -> Engine:
+    engine = Engine(full_store)
     granted(engine.store, worker(1))
     granted(engine.store, worker(2))
     return engine
 
 
 @pytest.fixture
-def commands(engine: Engine, repository: Path) -> Commands:
-    return Commands(engine.store, repository, os.environ)
+def commands(engine: Engine, repository: Path, forked: ForkedCommands) -> Commands:
+    return Commands(engine.store, repository, os.environ, forked)
 
 
 def agent_did(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from testbed.bundles import granted, source
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import Seen as Asked
 from testbed.modelserver import Turn, calls, says, serving
 from testbed.recordings import Commands
@@ -17,6 +18,7 @@ from testbed.steering import finish
 from testbed.webserver import Reply, Seen, WebServer, data
 from testbed.webserver import serving as serving_web
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
 
 pytestmark = pytest.mark.slow
@@ -70,15 +72,16 @@ PROMPT = "make a playlist of 3 songs of blues"
 
 
 @pytest.fixture
-def engine(engine: Engine) -> Engine:
+def engine(full_store: Store) -> Engine:
+    engine = Engine(full_store)
     for text in (*FLOWS.values(), asker(1), asker(2)):
         granted(engine.store, text)
     return engine
 
 
 @pytest.fixture
-def commands(engine: Engine, tmp_path: Path) -> Commands:
-    return Commands(engine.store, tmp_path, os.environ)
+def commands(engine: Engine, tmp_path: Path, forked: ForkedCommands) -> Commands:
+    return Commands(engine.store, tmp_path, os.environ, forked)
 
 
 def asker(steps: int) -> bytes:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import says, serving
 from testbed.recordings import Commands
 from testbed.steering import finish
 from uncaged_bundles.builders.definition import build_definition
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, RunOptions
 
 pytestmark = pytest.mark.slow
@@ -47,11 +49,16 @@ FIRST = [("writer", "written"), ("checker", "bad"), ("writer", "written"), ("che
 
 
 @pytest.fixture
-def commands(engine: Engine, tmp_path: Path) -> Commands:
+def engine(full_store: Store) -> Engine:
+    return Engine(full_store)
+
+
+@pytest.fixture
+def commands(engine: Engine, tmp_path: Path, forked: ForkedCommands) -> Commands:
     file = tmp_path / "letters_flow.py"
     file.write_text(DEFINITION)
     engine.add("letters", build_definition(file), accept=lambda _: True)
-    return Commands(engine.store, tmp_path, os.environ)
+    return Commands(engine.store, tmp_path, os.environ, forked)
 
 
 def run(engine: Engine, flow: str, path: Sequence[tuple[str, str]]) -> tuple[ThreadId, Any]:

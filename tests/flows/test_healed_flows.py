@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from testbed.processes import end, workers_of
 from testbed.recordings import Commands, commands_of
 from testbed.steering import finish, intent_of, settle, wait_for
@@ -58,9 +59,11 @@ def web(page: Page) -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, forked: ForkedCommands
+) -> Iterator[Commands]:
     directory = tmp_path_factory.mktemp("healed")
-    with commands_of(Store.open(directory / "store"), directory, os.environ) as found:
+    with commands_of(Store.open(directory / "store"), directory, os.environ, forked) as found:
         yield found
 
 

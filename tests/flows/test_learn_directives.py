@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import granted, source
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import Turn, calls, says, serving
 from testbed.recordings import Commands
 from testbed.terminal import InteractiveCommand
@@ -54,11 +55,11 @@ GOAL = "play 3 songs of blues"
 
 
 @pytest.fixture
-def commands(full_store: Store, tmp_path: Path) -> Commands:
+def commands(full_store: Store, tmp_path: Path, forked: ForkedCommands) -> Commands:
     """The command on a store with the shipped flows and two more."""
     for text in (CHARTS, PLAY):
         granted(full_store, text)
-    return Commands(full_store, tmp_path, os.environ)
+    return Commands(full_store, tmp_path, os.environ, forked)
 
 
 @contextmanager

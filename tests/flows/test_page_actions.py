@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from testbed.documents import validator
+from testbed.forked_commands import ForkedCommands
 from testbed.recordings import CommandOutcome, Commands, commands_of, do
 from testbed.steering import finish
 from testbed.webserver import Reply, Seen, WebServer, serving, text
@@ -73,10 +74,12 @@ def site() -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, forked: ForkedCommands
+) -> Iterator[Commands]:
     directory = tmp_path_factory.mktemp("actions")
     store = Store.open(directory / "store")
-    with commands_of(store, directory, os.environ) as found:
+    with commands_of(store, directory, os.environ, forked) as found:
         yield found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from testbed.browsers import ControlledBrowser, pair, running_browser
+from testbed.forked_commands import ForkedCommands
 from testbed.processes import end, workers_of
 from testbed.recordings import Commands
 from testbed.shop import open_shop
@@ -81,13 +82,17 @@ def test_a_session_prefers_the_persons_browser_while_it_is_connected(
 
 
 def test_a_task_in_the_persons_browser_is_recorded(
-    client: SessionClient, person: ControlledBrowser, store: Store, tmp_path: Path
+    client: SessionClient,
+    person: ControlledBrowser,
+    store: Store,
+    tmp_path: Path,
+    forked: ForkedCommands,
 ) -> None:
     """What a person does in a browser that was started apart becomes a flow, proved in a browser of
     ours; without --external the person's browser is not recorded.
     """
     with open_shop(1) as shop:
-        commands = Commands(store, tmp_path, os.environ)
+        commands = Commands(store, tmp_path, os.environ, forked)
         words = ("record", "order", "--url", shop.web.url, "--accept")
         off = commands.run(*words, "--external")
         assert off.code == 1 and "browser external on" in off.err

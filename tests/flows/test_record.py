@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from testbed.recordings import Commands, commands_of, do, interrupt, order
 from testbed.shop import Shop, open_shop
 from testbed.steering import finish
@@ -48,14 +49,16 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, forked: ForkedCommands
+) -> Iterator[Commands]:
     """The command with a store in which the shop's password is known."""
     directory = tmp_path_factory.mktemp("recorded")
     password = directory / "password"
     password.write_text("correct horse battery")
     store = Store.open(directory / "store")
     store.config_path.write_text(f"secrets: {{PASSWORD: {{file: {password}}}}}\n")
-    with commands_of(store, directory, os.environ) as found:
+    with commands_of(store, directory, os.environ, forked) as found:
         yield found
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from testbed.recordings import Commands, commands_of
 from testbed.webserver import serving, text
 from uncaged_bundles.storage.store import Store
@@ -40,9 +41,9 @@ def display(directory: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def commands(store: Store, tmp_path: Path) -> Iterator[Commands]:
+def commands(store: Store, tmp_path: Path, forked: ForkedCommands) -> Iterator[Commands]:
     """The command with a display."""
-    with display(tmp_path) as name, commands_of(store, tmp_path, os.environ) as found:
+    with display(tmp_path) as name, commands_of(store, tmp_path, os.environ, forked) as found:
         found.environment["DISPLAY"] = name
         yield found
 

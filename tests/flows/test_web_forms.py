@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from testbed.bundles import granted
+from testbed.forked_commands import ForkedCommands
 from testbed.processes import end, workers_of
 from testbed.recordings import Commands
 from testbed.steering import finish
@@ -88,7 +89,7 @@ def sent(engine: Engine, url: str, prompt: str, **params: object) -> tuple[str, 
 
 
 def test_a_form_is_sent_captured_and_replayed_without_a_model(
-    engine: Engine, site: WebServer, tmp_path: Path
+    engine: Engine, site: WebServer, tmp_path: Path, forked: ForkedCommands
 ) -> None:
     """Each kind of field gets its value, an order in a value is text, and the flow made of the
     trace sends other values.
@@ -110,7 +111,7 @@ def test_a_form_is_sent_captured_and_replayed_without_a_model(
         "token": ["T"],
     }
     assert engine.verify(thread).ok
-    commands = Commands(engine.store, tmp_path, os.environ)
+    commands = Commands(engine.store, tmp_path, os.environ, forked)
     shown = commands.run("thread", "show", thread, "--trace")
     assert 'browser_fill {"field": "First name*", "text": "Ada"}' in shown.out, shown.err
     captured = commands.run("capture", thread, "--name", "order", "--accept", "--json")

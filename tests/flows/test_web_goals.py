@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from testbed.bundles import granted
+from testbed.forked_commands import ForkedCommands
 from testbed.modelserver import ModelServer, Turn, calls, says, serving
 from testbed.modelserver import Seen as Asked
 from testbed.processes import end, workers_of
@@ -120,7 +121,7 @@ def trace_of(engine: Engine, thread: ThreadId) -> Any:
 
 
 def test_a_goal_is_reached_captured_and_replayed_without_a_model(
-    engine: Engine, site: WebServer, tmp_path: Path
+    engine: Engine, site: WebServer, tmp_path: Path, forked: ForkedCommands
 ) -> None:
     """The result is the agent's, each call is in the trace, and the flow made of it runs with other
     values.
@@ -148,7 +149,7 @@ def test_a_goal_is_reached_captured_and_replayed_without_a_model(
     steps = trace["recording"]["steps"]
     assert [one["do"] for one in steps] == ["navigate", "fill", "click"]
     assert "ref" not in json.dumps(steps)
-    commands = Commands(engine.store, tmp_path, os.environ)
+    commands = Commands(engine.store, tmp_path, os.environ, forked)
     shown = commands.run("thread", "show", thread, "--trace")
     assert '   2  browser_fill {"ref": ' in shown.out, shown.err
     printed = commands.run("thread", "show", thread, "--trace", "--json").document
@@ -164,7 +165,7 @@ def test_a_goal_is_reached_captured_and_replayed_without_a_model(
 
 
 def test_a_captured_form_is_not_sent_again_without_a_yes(
-    engine: Engine, site: WebServer, tmp_path: Path
+    engine: Engine, site: WebServer, tmp_path: Path, forked: ForkedCommands
 ) -> None:
     """The proof run holds the POST; the flow is saved as unproved at that step, or with a yes as
     proved.
@@ -186,7 +187,7 @@ def test_a_captured_form_is_not_sent_again_without_a_yes(
     with serving(answer) as server:
         thread = goal(engine, server, "Write Hello", url=site.url)
         assert finish(engine, thread)["success"]
-    commands = Commands(engine.store, tmp_path, os.environ)
+    commands = Commands(engine.store, tmp_path, os.environ, forked)
     captured = commands.run("capture", thread, "--accept", "--json")
     assert captured.code == 0, captured.err
     assert captured.document["flow"] == "write-hello"

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 from testbed.documents import check_document
+from testbed.forked_commands import ForkedCommands
 from testbed.processes import end, workers_of
 from uncaged_browser.session.address import DEFAULT_SESSION, profile_path
 from uncaged_browser.session.client import SessionClient
@@ -39,11 +40,20 @@ class CommandOutcome:
 
 
 class Commands:
-    """The command with a store of its own. environment: of the command."""
+    """The command with a store of its own. environment: of the command. forked: runs it without
+    the time that its imports take.
+    """
 
-    def __init__(self, store: Store, directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        directory: Path,
+        environment: Mapping[str, str],
+        forked: ForkedCommands,
+    ) -> None:
         self.store = store
         self.directory = directory
+        self._forked = forked
         self.environment = {
             **{key: value for key, value in environment.items() if key != "DISPLAY"},
             "UNCAGED_WORKFLOW_HOME": str(store.root),
@@ -61,11 +71,10 @@ class Commands:
         )
 
     def run(self, *words: str) -> CommandOutcome:
-        with self.start(*words) as process:
-            out, err = process.communicate(timeout=120)
-        assert "Traceback" not in out + err
-        check_document(words, out)
-        return CommandOutcome(code=process.returncode, out=out, err=err)
+        done = self._forked.run(words, env=self.environment, cwd=self.directory, timeout_s=120)
+        assert "Traceback" not in done.stdout + done.stderr
+        check_document(words, done.stdout)
+        return CommandOutcome(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def record(
         self,
@@ -107,10 +116,10 @@ class Commands:
 
 @contextmanager
 def commands_of(
-    store: Store, directory: Path, environment: Mapping[str, str]
+    store: Store, directory: Path, environment: Mapping[str, str], forked: ForkedCommands
 ) -> Iterator[Commands]:
     """The command for the block; its browser session is ended after it, and the profile removed."""
-    yield Commands(store, directory, environment)
+    yield Commands(store, directory, environment, forked)
     for session in workers_of(store.root):
         end([child.pid for child in session.children(recursive=True)] + [session.pid])
     shutil.rmtree(profile_path(store, DEFAULT_SESSION).parent, ignore_errors=True)
