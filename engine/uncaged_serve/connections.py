@@ -11,14 +11,17 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 MOST_CONNECTIONS = 256
 CLOSE_S = 2.0
+READ_S = 20.0
+"""Time in which an HTTP client must read, so that what waits for it becomes less."""
 
 
 class HttpConnection(H11Protocol):
     """HTTP connection that ends if the head of a request does not arrive within the keep-alive
-    time, however slowly it is sent.
+    time, however slowly it is sent, or if its client does not read.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -28,7 +31,20 @@ class HttpConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
+        self._cancel_unread()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(READ_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._cancel_unread()
+        super().resume_writing()
+
+    def _cancel_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import select
 import socket
@@ -11,9 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 from testbed.serving import SCRIPT, authorization, running
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import CREDENTIAL_SUBPROTOCOL, LOOPBACK, token_of
+from uncaged_serve import connections
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
@@ -171,3 +174,31 @@ def test_a_connection_whose_client_never_reads_is_aborted(
         with pytest.raises(ConnectionError):
             while True:
                 silent.sendall(frame)
+
+
+def test_an_http_client_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream whose client stops to read ends, so that nothing waits for it."""
+    monkeypatch.setattr(connections, "READ_S", 0.1)
+
+    async def work() -> None:
+        ended = asyncio.Event()
+
+        async def flood(_: Any, __: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            while server.server_state.connections:
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+            ended.set()
+
+        config = uvicorn.Config(flood, http=connections.HttpConnection, lifespan="off")
+        server = uvicorn.Server(config)
+        config.load()
+        listener = await asyncio.get_running_loop().create_server(
+            lambda: connections.HttpConnection(config, server.server_state, {}), LOOPBACK, 0
+        )
+        port = listener.sockets[0].getsockname()[1]
+        with closing(socket.create_connection((LOOPBACK, port))) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await asyncio.wait_for(ended.wait(), 60)
+        listener.close()
+
+    asyncio.run(work())

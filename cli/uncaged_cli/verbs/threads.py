@@ -73,9 +73,9 @@ def newest(
     wanted = ThreadFilter(statuses=statuses, flow=name, versions=versions)
     if limit is not None and (found := engine.page(wanted, limit=limit).threads):
         return list(found)
-    now = now_ms()
     listed = of_flow(engine, flow) if flow else engine.threads()
-    return [thread for thread in listed if wanted.fits(thread, now)][:limit]
+    has_status, now = ThreadFilter(statuses=statuses), now_ms()
+    return [thread for thread in listed if has_status.fits(thread, now)][:limit]
 
 
 def of_flow(engine: Engine, flow: str) -> list[ThreadSummary]:
