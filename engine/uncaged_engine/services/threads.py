@@ -7,7 +7,7 @@ from __future__ import annotations
 from ..door.effects import Cancel
 from ..journal.labels import effect_label, intended
 from ..state.children import open_children
-from ..state.observe import ThreadView, parse_records
+from ..state.observe import ThreadView, parse_records, summarise
 from ..threads.answering import check_answer, question, question_number
 from ..threads.following import records_between, wait_until_left
 from ..threads.notifications import mark_seen
@@ -30,6 +30,7 @@ __all__ = [
     "question_number",
     "records_between",
     "steps_of",
+    "summarise",
     "traces_of",
     "wait_until_left",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 from uncaged_bundles.errors import DamagedError
-from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.api import Engine, ThreadSummary, ThreadView
 from uncaged_engine.services.documents import (
     lean_view,
     sides_document,
@@ -14,6 +14,7 @@ from uncaged_engine.services.documents import (
     thread_document,
 )
 from uncaged_engine.services.journal import is_live, plain_of
+from uncaged_engine.services.threads import summarise
 
 from ..timelines import read_timeline
 from .endpoints import ApiDocument, ApiEndpoint, Asked, Fields
@@ -125,7 +126,8 @@ def shown(engine: Engine, asked: Asked) -> object:
     try:
         found = lean_view(engine.store, place)
     except DamagedError as exc:
-        return {**_unreadable(engine, place[1], str(exc)), "readable": False}
+        summary = summarise(engine.store, *place)
+        return {**_unreadable(summary, str(exc)), "readable": False}
     return {
         **summary_document(found.summary),
         **thread_document(engine.store, place, found),
@@ -153,8 +155,7 @@ def compared(engine: Engine, asked: Asked) -> object:
     return sides_document(views)
 
 
-def _unreadable(engine: Engine, thread: str, problem: str) -> dict[str, Any]:
-    summary = next(one for one in engine.threads() if one.thread_id == thread)
+def _unreadable(summary: ThreadSummary, problem: str) -> dict[str, Any]:
     nothing: dict[str, Any] = dict.fromkeys(
         ("params", "agents", "workspace", "parent", "source", "result", "question", "open")
     )
