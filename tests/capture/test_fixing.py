@@ -325,6 +325,23 @@ def test_a_fraction_whose_text_is_not_recorded_stays_unproved(
     assert str(proof.evidence["trial"]).startswith("unproved: code was recorded as a number")
 
 
+def test_a_version_that_lacks_the_same_command_is_refuted(engine: Engine, tmp_path: Path) -> None:
+    """The trial pauses as the failed thread did, and proves nothing."""
+    recipe: dict[str, Any] = {
+        "actionName": "stamp",
+        "description": "A stamp.",
+        "script": {"language": "bash", "body": "no-such-stamp\n", "arguments": []},
+        "policy": {"script": {"executables": ["no-such-stamp"]}},
+    }
+    engine.add("stamp", build_flow(parse_recipe(recipe)).source, accept=lambda _sentences: True)
+    thread = engine.run("stamp", prompt="")
+    assert wait(engine, thread).status == "paused"
+    kept = dict(failed_thread(engine, thread).case.recipe)
+    other = {**kept, "script": {**kept["script"], "body": "echo stamped\n"}}
+    [problem] = proved(engine, thread, other, tmp_path).problems
+    assert problem.startswith("a run with the same values pauses: ")
+
+
 def test_only_the_version_whose_proof_held_is_proposed(
     engine: Engine, web: WebServer, answer: dict[str, object], tmp_path: Path
 ) -> None:

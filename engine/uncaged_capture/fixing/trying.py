@@ -23,7 +23,7 @@ from uncaged_engine.door.effects import Cancel
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome
 from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 
-from .case import FixCase, RecordedStep
+from .case import LACKING, FixCase, RecordedStep
 from .pages import WEB, trial_page
 from .scratch import make_repository
 
@@ -133,6 +133,9 @@ def tried(
     done = trials.run(case.prompt, {**case.params, **changed}, decisions)
     if isinstance(done, str):
         return done, None if done == NOT_GRANTED else f"the trial cannot start: {done}", None
+    if done.ending == "unable" and case.word == LACKING:
+        why = shorten(done.message, SHOWN)
+        return f"paused: {why}", f"a run with the same values pauses: {why}", None
     if done.ending in ("held", "unable"):
         steps = [one.effect.step for one in done.effects if one.source == "held"]
         step = steps[0] if steps else len(done.effects) + 1
