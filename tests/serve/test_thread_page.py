@@ -154,6 +154,7 @@ def test_a_question_is_answered_in_the_form_and_followed(served: ServedPage) -> 
     expect(page.locator("h1 .badge")).to_have_text("completed")
     expect(page.locator(".step-row")).to_have_count(7)
     expect(page.locator(".ending")).to_contain_text("hello 3")
+    expect(page.locator(".step-open")).to_have_count(0)
     late.get_by_label("count").fill("4")
     late.get_by_role("button", name="Answer").click()
     expect(late.locator("#status")).to_contain_text('the answer that counts: {"count":3}')

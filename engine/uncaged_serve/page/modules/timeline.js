@@ -42,6 +42,7 @@ export class TimelineList {
 
   /** Append rows in the order of the journal. */
   add(rows) {
+    if (rows.length) this._forget(this.rows.length); // the open effect stood there
     for (const row of rows) this.rows.push(row);
     this.plan();
   }
