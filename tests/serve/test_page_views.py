@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
@@ -92,9 +93,19 @@ def page(counting: Engine, problems: list[str]) -> Iterator[Page]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots are put: docs/pictures, if they are to be made anew."""
+    chosen = os.environ.get("UNCAGED_PICTURES")
+    return Path(chosen) if chosen else tmp_path_factory.mktemp("pictures")
+
+
 def view(page: Page, hash: str, heading: str) -> None:
     page.evaluate("hash => { location.hash = hash }", hash)
     expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+
+
+# the tests of this file follow each other in one page and one store
 
 
 def test_the_token_does_not_stay_in_the_address(page: Page, counting: Engine) -> None:
@@ -174,6 +185,27 @@ def test_the_machine_shows_its_checks(page: Page, counting: Engine) -> None:
     view(page, "#/machine", "Machine")
     expect(page.get_by_text(str(counting.store.root))).to_be_visible()
     expect(page.locator(".checks")).to_contain_text("registry")
+
+
+def test_pictures_of_the_views(page: Page, pictures: Path) -> None:
+    """docs/serve.md has them; `UNCAGED_PICTURES=docs/pictures` makes them anew."""
+    for name, where, shown in (
+        ("threads", "#/threads", "td.c-flow a"),
+        ("flow", "#/flows/count", "svg.graph"),
+        ("ask", "#/ask", ".result"),
+    ):
+        page.evaluate("hash => { location.hash = hash }", where)
+        page.wait_for_selector(shown)
+        page.screenshot(path=pictures / f"{name}.png")
+    page.evaluate("location.hash = '#/threads'")
+    page.locator("td.c-flow a").first.click()
+    page.locator(".step-row").first.click()
+    page.wait_for_selector(".drawer [role=tab]")
+    page.screenshot(path=pictures / "thread.png")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.screenshot(path=pictures / "thread-phone.png")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert all((pictures / f"{name}.png").stat().st_size > 5_000 for name in ("threads", "thread"))
 
 
 @pytest.mark.parametrize("where", ["#/threads", "#/flows", "#/flows/count", "#/ask", "#/machine"])

@@ -1,4 +1,4 @@
-// Nodes made from text. Nothing here takes HTML but `cleaned`.
+// Nodes made from text. Nothing here takes HTML: texts of agents, pages and journals are shown as text.
 
 /**
  * Return an element. Keys of props: `class`, `on…` handlers, `data-…`, attributes, and the
@@ -41,13 +41,6 @@ export function readable(text) {
 export function replace(node, ...children) {
   node.replaceChildren();
   return add(node, children);
-}
-
-/** Return a node of HTML that the server has cleaned. */
-export function cleaned(html) {
-  const node = h("div", { class: "prose" });
-  node.innerHTML = html;
-  return node;
 }
 
 /** Tell a screen reader, and show for some seconds. */
