@@ -5,8 +5,10 @@ effect.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from uncaged_bundles.errors import BundleError, DamagedError, ReplayError, UncagedError
@@ -23,6 +25,9 @@ from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import Mechanism
 from .verify import difference_at_the_end
+
+AHEAD_BYTES = 4 << 20
+"""As much as is read in the time that a sandbox takes to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +70,27 @@ def check(
     """Replay the past threads of *flow* with *bundle*, in one sandbox process, which is started
     again after a thread that ends it.
 
-    While the bundle works on one thread, the journal of the next is read.
+    While the process starts, and while the bundle works on one thread, journals of the next are
+    read.
     """
-    cell: Cell | None = None
     checked: list[ReplayCheck] = []
-    threads = find_past(store, flow)
+    ahead = ReadAhead(find_past(store, flow))
+    past = ahead.take()
+    if past is None:
+        return checked
+    cell = Cell.spawn(mechanism, limits=CellLimits())
     try:
-        past = next(threads, None)
+        ahead.fill()
+        cell.load(bundle)
         while past is not None:
-            if cell is None or not cell.alive:
+            if not cell.alive:
                 cell = Cell.start(bundle, mechanism, limits=CellLimits())
-            ahead = ReadAhead(threads)
             checked.append(
                 _check_one(past, cell, slot=len(checked) + 1, deadline_s=deadline_s, ahead=ahead)
             )
             past = ahead.take()
     finally:
-        if cell is not None:
-            cell.close()
+        cell.close()
     return checked
 
 
@@ -107,19 +115,27 @@ def first_difference(
 
 
 class ReadAhead:
-    """Read-ahead of one item: `read` fetches the next thread if it was not fetched yet."""
+    """Read-ahead of threads: `read` fetches one if there is none, `fill` as many as have
+    `AHEAD_BYTES`.
+    """
 
     def __init__(self, threads: Iterator[PastThread]) -> None:
         self._threads = threads
-        self._next: list[PastThread | None] = []
+        self._next: deque[PastThread] = deque()
 
     def read(self) -> None:
         if not self._next:
-            self._next.append(next(self._threads, None))
+            self._next.extend(islice(self._threads, 1))
+
+    def fill(self) -> None:
+        size = 0
+        while size < AHEAD_BYTES and (past := next(self._threads, None)) is not None:
+            self._next.append(past)
+            size += len(past.data)
 
     def take(self) -> PastThread | None:
         self.read()
-        return self._next[0]
+        return self._next.popleft() if self._next else None
 
 
 def find_past(store: Store, flow: str) -> Iterator[PastThread]:
