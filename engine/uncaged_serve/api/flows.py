@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.policy import widening
@@ -23,90 +22,23 @@ from uncaged_engine.services.flows import (
 from uncaged_engine.services.registry import KNOWN
 from uncaged_engine.services.threads import intended
 
-from .endpoints import ApiDocument, ApiEndpoint, Asked, Fields
+from .endpoints import ApiEndpoint, Asked
+from .flow_shapes import (
+    Changed,
+    DifferenceQuery,
+    FlowDocument,
+    FlowList,
+    GraphDocument,
+    RollbackBody,
+    VersionChanges,
+    VersionQuery,
+)
 
 PURE = "nothing: it only computes and has no effects"
 PAST_THREADS = 50
 """Ended threads whose durations and costs are shown."""
 LIVE = frozenset(("running", "waiting", "paused"))
 MOST_LIVE = 20
-
-
-class ListedFlow(ApiDocument):
-    flow: str
-    hash: str
-    since_ms: int
-    enabled: bool
-    versions: int
-    source: str
-    unsupported: str | None
-
-
-class FlowList(ApiDocument):
-    flows: list[ListedFlow]
-    problems: list[str]
-
-
-class FlowVersion(ApiDocument):
-    hash: str
-    since_ms: int
-
-
-class PastRun(ApiDocument):
-    thread_id: str
-    status: str
-    success: bool | None
-    started_ms: int
-    duration_ms: int
-    cost: float
-
-
-class FlowDocument(ApiDocument):
-    flow: str | None
-    hash: str
-    description: str
-    kind: str
-    enabled: bool | None
-    may_do: list[str]
-    roles: dict[str, str]
-    parameters: dict[str, Any]
-    patterns: list[str]
-    examples: list[Any]
-    versions: list[FlowVersion]
-    past: list[PastRun]
-    estimate: dict[str, Any]
-    trusted: bool
-
-
-class GraphDocument(ApiDocument):
-    origin: str
-    drawing: dict[str, Any]
-    live: list[str]
-
-
-class VersionChanges(ApiDocument):
-    old: str
-    new: str
-    sections: dict[str, list[str]]
-
-
-class Changed(ApiDocument):
-    flow: str
-    hash: str
-    enabled: bool
-
-
-class VersionQuery(Fields):
-    thread: str | None = None
-
-
-class DifferenceQuery(Fields):
-    old: str
-    new: str
-
-
-class RollbackBody(Fields):
-    hash: str | None = None
 
 
 def flows(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
