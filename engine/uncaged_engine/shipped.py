@@ -98,6 +98,8 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
             LookupError,
             OSError,
         ) as exc:
+            if before:  # they were added; what is new among them, a later open finds
+                return tuple(problems)
             problems.append(
                 f"the flows of {key} cannot be added: {exc}; update or uninstall that package"
             )
