@@ -200,10 +200,13 @@ class Engine:
         )
 
     def estimate(self, flow: str) -> Estimate:
-        """Estimate a run of the flow from past threads of its present version."""
-        from .threads.estimate import estimate
+        """Estimate a run of the flow from the newest ended threads of its present version."""
+        from .threads.estimate import ENDED, MOST_THREADS, estimate
+        from .threads.filtering import ThreadFilter
 
-        return estimate(self.registry.resolve(flow)[1], self.threads())
+        bundle = self.registry.resolve(flow)[1]
+        past = self.page(ThreadFilter(statuses=ENDED, flow=bundle), limit=MOST_THREADS)
+        return estimate(bundle, past.threads)
 
     # Threads
 

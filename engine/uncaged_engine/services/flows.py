@@ -18,10 +18,11 @@ from ..flows.inferred import inferred_edges
 from ..flows.layout import GraphDrawing, GraphLine, GraphNode, layout
 from ..flows.svg import as_svg
 from ..flows.versions import find_version, former_hash, load_version
-from ..threads.flow_graph import FlowGraph, GraphOrigin, flow_graph
+from ..threads.flow_graph import MAX_THREADS_READ, FlowGraph, GraphOrigin, flow_graph
 
 __all__ = [
     "END",
+    "MAX_THREADS_READ",
     "START",
     "Edge",
     "FlowGraph",

@@ -13,6 +13,7 @@ from uncaged_bundles.ids import BundleHash
 from ..state.observe import ThreadSummary
 
 ENDED = frozenset(("completed", "failed"))
+MOST_THREADS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

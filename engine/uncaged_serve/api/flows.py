@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.policy import widening
 from uncaged_bundles.storage.snapshot import Flow
-from uncaged_engine.api import Engine, ThreadSummary, of_flow
+from uncaged_engine.api import Engine, ThreadSummary
 from uncaged_engine.services.flows import (
+    MAX_THREADS_READ,
     compare,
     find_version,
     flow_graph,
@@ -20,6 +21,7 @@ from uncaged_engine.services.flows import (
     path_of,
 )
 from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.thread_pages import ThreadFilter
 from uncaged_engine.services.threads import intended
 
 from .endpoints import ApiEndpoint, Asked
@@ -37,8 +39,11 @@ from .flow_shapes import (
 PURE = "nothing: it only computes and has no effects"
 PAST_THREADS = 50
 """Ended threads whose durations and costs are shown."""
+ENDED = frozenset(("completed", "failed"))
 LIVE = frozenset(("running", "waiting", "paused"))
 MOST_LIVE = 20
+MOST_READ = 500
+"""Journals that are read for an answer, where the index does not know them yet."""
 
 
 def flows(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
@@ -79,7 +84,7 @@ def flow(engine: Engine, asked: Asked) -> object:
         "patterns": [str(one) for one in _listed(raw.get("patterns"))],
         "examples": list(_listed(raw.get("examples"))),
         "versions": _versions(entry) if entry else [],
-        "past": [_past(one) for one in _threads(engine, entry) if _has_ended(one)][:PAST_THREADS],
+        "past": [_past(one) for one in _threads(engine, entry, PAST_THREADS, ENDED)],
         "estimate": estimate,
         "trusted": bundle.trusted,
     }
@@ -94,14 +99,15 @@ def _versions(entry: Flow) -> list[dict[str, object]]:
     return [head, *({"hash": one.hash, "sinceMs": one.timestamp_ms} for one in entry.history)]
 
 
-def _threads(engine: Engine, entry: Flow | None) -> list[ThreadSummary]:
+def _threads(
+    engine: Engine, entry: Flow | None, limit: int, statuses: Collection[str] = ()
+) -> tuple[ThreadSummary, ...]:
+    """Return the newest threads of a flow, by the index."""
     if entry is None:
-        return []
-    return of_flow(engine.threads(), entry.name, {one.hash for one in entry.versions})
-
-
-def _has_ended(thread: ThreadSummary) -> bool:
-    return thread.status in ("completed", "failed")
+        return ()
+    versions = frozenset(one.hash for one in entry.versions)
+    wanted = ThreadFilter(statuses=statuses, flow=entry.name, versions=versions)
+    return engine.page(wanted, limit=limit, most_read=MOST_READ).threads
 
 
 def _past(thread: ThreadSummary) -> dict[str, object]:
@@ -118,11 +124,10 @@ def _past(thread: ThreadSummary) -> dict[str, object]:
 def graph(engine: Engine, asked: Asked) -> object:
     config = engine.config
     entry, bundle_hash = find_version(engine.registry, asked.path["flow"])
-    threads = _threads(engine, entry)
     found = flow_graph(
         engine.store,
         engine.bundle(bundle_hash),
-        threads,
+        _threads(engine, entry, MAX_THREADS_READ),
         prefer=config.sandbox,
         deadline_s=config.limits.bundle_s,
     )
@@ -132,7 +137,7 @@ def graph(engine: Engine, asked: Asked) -> object:
         view = engine.thread(asked.query.thread)
         path = path_of(view.records, ended=view.summary.status == "completed")
         edges, counts = merge(edges, path)
-    for one in [one for one in threads if one.status in LIVE][:MOST_LIVE]:
+    for one in _threads(engine, entry, MOST_LIVE, LIVE):
         live += [role for role in [_current_role(engine, one)] if role is not None]
     return {
         "origin": found.origin,

@@ -23,6 +23,10 @@ from .endpoints import ApiDocument, ApiEndpoint, Asked
 
 DOCTOR_S = 120
 COST_DAYS = 30
+COST_THREADS = 20_000
+"""The newest threads, whose costs are summed."""
+MOST_READ = 500
+"""Journals that are read for an answer, where the index does not know them yet."""
 MODEL_THREADS = 200
 """Threads with costs whose records are read for the costs of models, the newest first."""
 DAY_MS = 86_400_000
@@ -144,7 +148,7 @@ def costs(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
     since_ms = engine.clock_ms() - COST_DAYS * DAY_MS
     paid = [
         one
-        for one in engine.threads()
+        for one in engine.page(limit=COST_THREADS, most_read=MOST_READ).threads
         if one.started_ms >= since_ms and (one.spent.tokens or one.spent.cost)
     ]
     days, flows, models = CostTable(), CostTable(), CostTable()
