@@ -27,7 +27,7 @@ SOURCE = """
 descriptor = {
     "contract": 1, "name": "count", "description": "Count up to a number, DESCRIBED", "kind": "task",
     "policy": {POLICY}, "patterns": ["count slowly"],
-    "parameters": {"type": "object", "properties": {"limit": {"type": "integer", "default": 2}}},
+    "parameters": {"type": "object", "properties": {"limit": {"type": "integer", "default": 2, "minimum": 0}}},
     "roles": {"counter": {"description": "Counts.", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}}},
     "graph": {"__start__": "counter", "counter": "__end__"},
 }
@@ -179,6 +179,25 @@ def test_a_sentence_is_completed_explained_run_and_its_question_answered(page: P
     question.get_by_label("Answer").fill("7")
     question.get_by_role("button", name="Answer").click()
     expect(page.locator(".result")).to_contain_text("counted to 7")
+
+
+def test_a_thread_is_started_from_the_form(page: Page, counting: Engine) -> None:
+    """A parameter that is wrong is marked, and nothing starts."""
+    view(page, "#/flows/count", "count")
+    before = len(counting.threads())
+    page.get_by_label("limit (optional)").fill("-1")
+    page.get_by_label("Agent (optional)").fill("person")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("form input:invalid")).to_have_count(1)
+    page.get_by_label("limit (optional)").fill("3")
+    assert len(counting.threads()) == before
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("form", name="Question")).to_contain_text("how far?")
+    [started] = [one for one in counting.threads() if one.thread_id in page.url]
+    assert counting.thread(started.thread_id).start["parameters"]["params"] == {"limit": 3}
+    page.get_by_role("button", name="Kill …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Kill").click()
+    expect(page.locator("h1 .badge")).to_have_text("killed")
 
 
 def test_the_machine_shows_its_checks(page: Page, counting: Engine) -> None:

@@ -93,7 +93,7 @@ function runForm(flow) {
         flow: flow.flow,
         prompt: prompt.read() ?? "",
         params: fields?.read() ?? {},
-        ...(agent.read() ? { agent: agent.read() } : {}),
+        ...(agent.read() ? { agents: { "": agent.read() } } : {}),
         ...(workspace.read() ? { workspace: workspace.read() } : {}),
       });
       location.hash = `#/threads/${started.threadId}`;
