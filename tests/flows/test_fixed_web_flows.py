@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.forked_commands import ForkedCommands
 from testbed.recordings import Commands, commands_of
 from testbed.webserver import Reply, Seen, WebServer, serving, text
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
@@ -69,10 +70,12 @@ def web(page: Page) -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory, shipped_files: Path) -> Iterator[Commands]:
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, shipped_files: Path, forked: ForkedCommands
+) -> Iterator[Commands]:
     directory = tmp_path_factory.mktemp("fixed")
     shutil.copytree(shipped_files, directory / "store")
-    with commands_of(Store.open(directory / "store"), directory, os.environ) as found:
+    with commands_of(Store.open(directory / "store"), directory, os.environ, forked) as found:
         yield found
 
 

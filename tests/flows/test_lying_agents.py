@@ -97,7 +97,11 @@ def test_a_committer_that_reports_a_commit_that_does_not_exist_is_not_believed(
     assert (last.exit_code, last.branch, last.commands) == (
         3,
         None,
-        (f"uncaged-workflow thread {thread} --full", f"uncaged-workflow fork {thread} --at 3"),
+        (
+            f"uncaged-workflow thread {thread} --full",
+            f"uncaged-workflow fork {thread} --at 3",
+            f"uncaged-workflow fix {thread}",
+        ),
     )
 
 

@@ -100,8 +100,7 @@ class JournalFile:
             # locked, and nothing written yet: see `state.index`
             store.note_taken_up(bundle, thread)
             # crash here: named as locked, and nothing written; the next reader finds the lock free
-            # first: what is read below must be what the next power cut would leave
-            rewrite_doubtful(fd, path)
+            rewrite_doubtful(fd, path)  # what is read below must outlast a power cut
             read = partial(recover, bundle=bundle, thread=thread)
             history = read(_read_all(fd))
             kept_aside = None if history.damage is None else _cut(fd, path, thread, history)
