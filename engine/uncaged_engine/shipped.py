@@ -79,7 +79,7 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
     # a store without any stamp is new, or has been written by hand
     may_lack_ours = not has_same_templates and any(store.run.glob(f"{STAMPS}*"))
     points = _points()
-    problems = []
+    problems: list[str] = []
     keys = []
     for key, found in points.items():
         is_ours = key == __version__
