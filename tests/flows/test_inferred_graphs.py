@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from uncaged_engine.api import Engine
-from uncaged_engine.services.flows import END, START, Edge, FlowGraph, flow_graph
+from uncaged_engine.flows.graphs import END, START
+from uncaged_engine.services.flows import Edge, FlowGraph, flow_graph
 
 ROLE = (
     '{"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": '

@@ -7,10 +7,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from testbed.processes import end_workers
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
-from uncaged_engine.api import Engine
+from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.services.proposals import Proposals
 from uncaged_engine.services.registry import KNOWN
 from uncaged_serve.api.endpoints import ApiEndpoint, Asked, ConflictError
@@ -121,6 +122,39 @@ def test_a_proposal_that_asks_for_more_needs_what_it_asks_for(looking: Engine) -
     decided = answer(looking, "POST", accept, path, granted=shown["widened"], contradicted=True)
     assert (decided["state"], decided["hash"]) == ("accepted", shown["to"])
     assert looking.registry.entry("look").hash == shown["to"]
+
+
+ROLES = """
+descriptor = {
+    "contract": 1, "name": "two", "description": "Two roles.", "kind": "workflow",
+    "roles": {
+        "first": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}},
+        "second": {"description": "d", "systemPrompt": "s", "extractPrompt": "e", "schema": {"type": "object"}},
+    },
+    "policy": {"role": {}},
+    "graph": {"__start__": "first", "first": "second", "second": "__end__"},
+}
+
+
+def run(input, options):
+    yield {"role": {"name": "first"}}
+    yield {"role": {"name": "second"}}
+"""
+
+
+@pytest.mark.slow
+def test_the_graph_lights_the_role_that_a_thread_asks(looking: Engine) -> None:
+    """Of a live thread, here one that waits for a person; of an ended one nothing."""
+    looking.add("two", ROLES.encode(), accept=lambda _: True)
+    thread = looking.run("two", prompt="", options=RunOptions(agents={"": "person"}))
+    try:
+        assert [one for one in looking.follow(thread) if one.kind == "status"]
+        where = {"flow": "two"}
+        assert answer(looking, "GET", "/api/flows/{flow}/graph", where)["live"] == ["first"]
+        looking.kill(thread)
+        assert answer(looking, "GET", "/api/flows/{flow}/graph", where)["live"] == []
+    finally:
+        end_workers(looking.store.root)
 
 
 def test_the_machine_is_described(looking: Engine) -> None:

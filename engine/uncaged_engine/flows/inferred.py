@@ -13,6 +13,7 @@ from typing import Any
 
 from uncaged_bundles.builders.schema import statuses
 from uncaged_bundles.contract import Descriptor
+from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.validation.validate import Bundle
 
 from ..cells.cell import Cell, CellDied
@@ -24,6 +25,12 @@ MOST_RUNS = 200
 MOST_STEPS = 12
 MOST_VISITS = 3
 """How often a role with one status is followed; a moderator may count rounds."""
+
+MOST_KEPT = 256
+_found: dict[BundleHash, tuple[Edge, ...]] = {}
+"""What was found in this process: the bytes of a bundle do not change, and a page that shows a
+graph asks for it again and again.
+"""
 
 Answers = tuple[tuple[str, str], ...]
 """Roles that answered, each with its status."""
@@ -39,13 +46,19 @@ def inferred_edges(bundle: Bundle, mechanism: Mechanism | None, *, deadline_s: f
     descriptor = bundle.descriptor
     if bundle.trusted or not descriptor.asked_roles or not descriptor.continues:
         return []
+    if (known := _found.get(bundle.hash)) is not None:
+        return list(known)
     cell = Cell.start(bundle, mechanism)
     try:
-        return list(dict.fromkeys(_walk(cell, descriptor, deadline_s)))
+        edges = list(dict.fromkeys(_walk(cell, descriptor, deadline_s)))
     except CellDied:
         return []
     finally:
         cell.close()
+    if len(_found) >= MOST_KEPT:
+        _found.clear()
+    _found[bundle.hash] = tuple(edges)
+    return edges
 
 
 def _walk(cell: Cell, descriptor: Descriptor, deadline_s: float) -> Iterator[Edge]:

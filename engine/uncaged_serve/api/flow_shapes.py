@@ -71,10 +71,6 @@ class Changed(ApiDocument):
     enabled: bool
 
 
-class VersionQuery(Fields):
-    thread: str | None = None
-
-
 class DifferenceQuery(Fields):
     old: str
     new: str

@@ -17,13 +17,11 @@ from uncaged_engine.services.flows import (
     former_hash,
     layout,
     load_version,
-    merge,
-    path_of,
 )
 from uncaged_engine.services.registry import KNOWN
 from uncaged_engine.services.thread_pages import ThreadFilter
-from uncaged_engine.services.threads import intended
 
+from ..timelines import read_timeline
 from .endpoints import ApiEndpoint, Asked
 from .flow_shapes import (
     Changed,
@@ -33,7 +31,6 @@ from .flow_shapes import (
     GraphDocument,
     RollbackBody,
     VersionChanges,
-    VersionQuery,
 )
 
 PURE = "nothing: it only computes and has no effects"
@@ -131,38 +128,22 @@ def graph(engine: Engine, asked: Asked) -> object:
         prefer=config.sandbox,
         deadline_s=config.limits.bundle_s,
     )
-    edges, counts = list(found.edges), found.counts
-    live: list[str] = []
-    if asked.query.thread is not None:
-        view = engine.thread(asked.query.thread)
-        path = path_of(view.records, ended=view.summary.status == "completed")
-        edges, counts = merge(edges, path)
-    for one in _threads(engine, entry, MOST_LIVE, LIVE):
-        live += [role for role in [_current_role(engine, one)] if role is not None]
+    roles = (_current_role(engine, one) for one in _threads(engine, entry, MOST_LIVE, LIVE))
     return {
         "origin": found.origin,
-        "drawing": layout(edges, counts.items()).document(),
-        "live": sorted(set(live)),
+        "drawing": layout(found.edges, found.counts.items()).document(),
+        "live": sorted({role for role in roles if role is not None}),
     }
 
 
 def _current_role(engine: Engine, thread: ThreadSummary) -> str | None:
     """Return the role that a thread asks now."""
     try:
-        records = engine.thread(thread.thread_id).records
+        place = engine.store.locate_thread(thread.thread_id)
+        step = read_timeline(engine, place).count.open_step()
     except UncagedError:
         return None
-    for record in reversed(records):
-        if "intent" in record:
-            kind, body = intended(record["intent"])
-            match body:
-                case {"name": str(name)} if kind == "role":
-                    return name
-                case _:
-                    return None
-        if "seq" in record:
-            return None
-    return None
+    return str(step["label"]) if step is not None and step["kind"] == "role" else None
 
 
 def difference(engine: Engine, asked: Asked) -> object:
@@ -227,7 +208,6 @@ ENDPOINTS = (
         path=f"{FLOW}/graph",
         summary="The drawn graph of a flow, with the roles at which threads are now",
         handler=graph,
-        query=VersionQuery,
         answer=GraphDocument,
     ),
     ApiEndpoint(
