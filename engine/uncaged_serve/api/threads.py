@@ -22,6 +22,7 @@ from uncaged_engine.services.thread_pages import (
 from ..live_thread import agent_names, doing_document, listed_document
 from .endpoints import ApiDocument, ApiEndpoint, Asked, Fields
 from .errors import response_of
+from .summaries import SummaryDocument
 
 MOST = 200
 MOST_READ = 5000
@@ -53,20 +54,7 @@ class ThreadDoing(ApiDocument):
     progress: str | None = None
 
 
-class ListedThread(ApiDocument):
-    thread_id: str
-    flow: str
-    hash: str
-    status: str
-    steps: int
-    started_ms: int
-    updated_ms: int
-    success: bool | None
-    used: dict[str, Any]
-    message: str
-    undecided: list[str]
-    problem: str | None
-    imported: bool
+class ListedThread(SummaryDocument):
     agents: list[str]
     doing: ThreadDoing | None
 

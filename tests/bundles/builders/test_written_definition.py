@@ -74,7 +74,7 @@ def document(**more: object) -> dict[str, Any]:
         ({"name": "other"}, "not of 'table'"),
         ({"trigger": 1}, "trigger"),
         ({"policy": {}}, "must allow its roles"),
-        ({"moderator": {"__start__": "nobody"}}, "is no role"),
+        ({"moderator": {"__start__": "unknown"}}, "is no role"),
         ({"moderator": "choose"}, "no plain function 'choose'"),
         ({"graph": {}}, "leave the graph out"),
         ({"roles": {"writer": {"description": ""}}}, "systemPrompt"),
