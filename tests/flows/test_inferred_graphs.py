@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from uncaged_engine.api import Engine
+from uncaged_engine.cells.cell import Cell
 from uncaged_engine.flows.graphs import END, START
 from uncaged_engine.services.flows import Edge, FlowGraph, flow_graph
 
@@ -52,8 +53,10 @@ def graph_of(engine: Engine, source: str) -> FlowGraph:
 
 
 @pytest.mark.slow
-def test_a_moderator_is_run_over_the_statuses_of_its_roles(engine: Engine) -> None:
-    """An edge that only a later round takes is found, too; no agent is asked."""
+def test_a_moderator_is_run_over_the_statuses_of_its_roles(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edge that only a later round takes is found, too; no agent is asked. It is run once."""
     graph = graph_of(engine, MODERATED.replace("BODY", "pass"))
     assert graph.origin == "inferred"
     assert set(graph.edges) == {
@@ -65,6 +68,12 @@ def test_a_moderator_is_run_over_the_statuses_of_its_roles(engine: Engine) -> No
         Edge("reviewer", "rejected", END),
     }
     assert engine.threads() == []
+    with monkeypatch.context() as patched:
+        patched.setattr(Cell, "start", None)  # a second look starts no process
+        again = flow_graph(
+            engine.store, engine.bundle("moderated"), [], prefer="auto", deadline_s=20
+        )
+    assert again == graph
 
 
 @pytest.mark.slow

@@ -57,7 +57,8 @@ class Guard:
     def _served(self) -> tuple[set[bytes], set[bytes]]:
         """Return the hosts and the origins of this listener, as headers have them."""
         if self.origin is not None:
-            return {self.origin.partition("://")[2].encode()}, {self.origin.encode()}
+            origin = self.origin.lower()  # as browsers write it
+            return {origin.partition("://")[2].encode()}, {origin.encode()}
         hosts = {f"{name}:{self.port}".encode() for name in NAMES}
         return hosts, {b"http://" + host for host in hosts}
 

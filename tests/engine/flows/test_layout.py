@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import pytest
 from uncaged_engine.flows.graphs import END, START, Edge
 from uncaged_engine.flows.layout import GraphNode, layout
 from uncaged_engine.flows.svg import as_svg
@@ -26,13 +27,21 @@ def overlap(one: GraphNode, other: GraphNode) -> bool:
     )
 
 
-def test_nodes_do_not_overlap_and_the_drawing_holds_all() -> None:
-    drawing = layout(EDGES)
+BRANCHED = [Edge(START, "", name) for name in ("left", "middle", "a long name on the right")]
+
+
+@pytest.mark.parametrize("edges", [EDGES, BRANCHED])
+def test_nodes_do_not_overlap_and_the_drawing_holds_all(edges: list[Edge]) -> None:
+    drawing = layout(edges)
     assert not any(
         overlap(one, other) for one in drawing.nodes for other in drawing.nodes if one is not other
     )
     points = [point for line in drawing.lines for point in line.points]
     assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in points)
+
+
+def test_roles_follow_each_other_downwards() -> None:
+    drawing = layout(EDGES)
     order = {node.name: node.y for node in drawing.nodes}
     assert order[START] < order["planner"] < order["coder"] < order["reviewer"] < order[END]
 

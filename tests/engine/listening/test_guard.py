@@ -132,3 +132,21 @@ def test_a_token_that_is_a_link_or_empty_is_refused(store: Store, tmp_path: Path
     token_path(store).touch(0o600)
     with pytest.raises(DamagedError, match="no token"):
         token_of(store)
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        (b"flows.example.org", b"https://flows.example.org", None),
+        (b"127.0.0.1:8811", b"https://flows.example.org", 421),
+        (b"flows.example.org", b"http://flows.example.org", 403),
+        (b"flows.example.org", b"http://127.0.0.1:8811", 403),
+    ],
+)
+def test_a_listener_beyond_loopback_has_one_host_and_one_origin(
+    host: bytes, origin: bytes, status: int | None
+) -> None:
+    guard = Guard(token=TOKEN, port=8811, origin="https://Flows.Example.org")
+    headers = [(b"host", host), (b"origin", origin), (b"authorization", f"Bearer {TOKEN}".encode())]
+    denied = guard.denial(headers)
+    assert (None if denied is None else denied.status) == status
