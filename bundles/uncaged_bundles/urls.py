@@ -22,6 +22,9 @@ class UrlError(ValueError):
         self.disguised = disguised
 
 
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The target of a request. host: canonical. path: with the query; ASCII."""
@@ -34,6 +37,11 @@ class Target:
     @property
     def origin(self) -> tuple[str, str, int]:
         return self.scheme, self.host, self.port
+
+    @property
+    def is_in_clear(self) -> bool:
+        """Whether a request crosses a network without TLS."""
+        return self.scheme != "https" and self.host not in LOOPBACK
 
     @property
     def authority(self) -> str:

@@ -7,7 +7,6 @@ A delivery ends at its time limit, its output is bounded, and it is made once: n
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import json
 import re
@@ -22,7 +21,7 @@ from uncaged_bundles.version import __version__
 from ..door.effects import Cancel
 from ..door.notifications import Notification
 from ..network.problems import RequestCancelled, WebProblem
-from ..settings.config import Config, NotifySettings
+from ..settings.config import NOT_IN_CLEAR, Config, NotifySettings
 from ..settings.secrets import redact, resolve
 
 MAX_OUTPUT_BYTES = 4 << 10
@@ -70,7 +69,7 @@ def signature(secret: str, id: str, timestamp_s: int, body: bytes) -> str:
     """
     key = secret.encode()
     if secret.startswith(SECRET_PREFIX):
-        with suppress(binascii.Error):
+        with suppress(ValueError):
             key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     signed = hmac.digest(key, f"{id}.{timestamp_s}.".encode() + body, "sha256")
     return f"v1,{base64.b64encode(signed).decode()}"
@@ -88,10 +87,13 @@ def _run(
     from ..processes.child import Child
     from ..processes.communicate import OutputBuffer, communicate
 
-    words, secrets = resolve(
-        [_filled(word, notification) for word in settings.command], config, environment
-    )
-    argv = [str(word) for word in words] if isinstance(words, list) else []
+    argv: list[str] = []
+    secrets: dict[str, str] = {}
+    for word in settings.command:
+        # a place is filled last: a message is a bundle's text, and names no secret
+        resolved, used = resolve(word, config, environment)
+        argv.append(str(resolved) if used else _filled(word, notification))
+        secrets |= used
     stdout = OutputBuffer(max_bytes=MAX_OUTPUT_BYTES)
     stderr = OutputBuffer(max_bytes=MAX_OUTPUT_BYTES, keep_last=True)
     try:
@@ -146,6 +148,8 @@ def _post(
     signed = signature(str(secret), notification.id, timestamp_s, body)
     try:
         target = read_target(url)
+        if target.is_in_clear:  # it is a secret's value, which config.yaml does not show
+            raise NotDelivered(f"the webhook of notify: its address {NOT_IN_CLEAR}")
         headers = {
             "Host": target.authority,
             "Content-Type": "application/json",

@@ -67,4 +67,9 @@ class Sender:
                     self._threads.discard(threading.current_thread())
                     return
                 delivery = self._waiting.popleft()
-            delivery(self._cancel)
+            try:
+                delivery(self._cancel)
+            except BaseException:  # a bug: the place of this thread is for another one
+                with self._lock:
+                    self._threads.discard(threading.current_thread())
+                raise

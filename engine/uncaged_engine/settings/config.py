@@ -19,6 +19,8 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 KEYS = "keys"
 """The directory of a store that holds keys, one file each, for its owner only."""
 
+NOT_IN_CLEAR = "must begin with https://, or be an address of this machine"
+
 TEXT_PLACE = "{text}"
 """The part of a search provider's address template that the words take."""
 

@@ -13,6 +13,7 @@ from uncaged_bundles.storage.document import load_yaml
 from uncaged_bundles.urls import UrlError, read_target
 
 from .config import (
+    NOT_IN_CLEAR,
     TEXT_PLACE,
     AgentSettings,
     BrowserSettings,
@@ -47,7 +48,6 @@ CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_SERVER_NAME_CHARACTERS = 30
 MAX_SERVERS = 50
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 
 
 def parse_config(data: bytes, path: Path) -> Config:
@@ -189,8 +189,8 @@ def notify_problems(notify: NotifySection | None) -> Iterator[str]:
     except UrlError as exc:
         yield f"notify.webhook.url: {exc}"
         return
-    if target.scheme != "https" and target.host not in LOOPBACK:
-        yield "notify.webhook.url: must begin with https://, or be an address of this machine"
+    if target.is_in_clear:
+        yield f"notify.webhook.url: {NOT_IN_CLEAR}"
 
 
 def server_problems(servers: Mapping[str, McpServerSection]) -> Iterator[str]:

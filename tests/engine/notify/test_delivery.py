@@ -144,6 +144,32 @@ def test_a_command_gets_the_notification(tmp_path: Path) -> None:
     assert {"HOOK", "OTHER"} & set(variables) == set()
 
 
+def test_a_message_names_no_secret(tmp_path: Path) -> None:
+    """A bundle writes the message, and a place in an argument takes it as it is; a word of the
+    settings is replaced.
+    """
+    code = "import json,sys; json.dump(sys.argv[2:], open(sys.argv[1], 'w'))"
+    command = (sys.executable, "-c", code, str(tmp_path / "out"), "{message}", "secret:HOOK")
+    for message in ("secret:HOOK", "secret: santa?"):
+        asked = replace(ASKED, message=message)
+        deliver(asked, NotifySettings(command=command), CONFIG, ENVIRONMENT)
+        [word, resolved] = json.loads((tmp_path / "out").read_text())
+        assert word == message
+        assert resolved == ENVIRONMENT["HOOK"]
+
+
+def test_a_secret_address_is_not_reached_in_the_clear() -> None:
+    """config.yaml shows only its name, so it is checked when it is used."""
+    hidden = replace(CONFIG, secrets={**CONFIG.secrets, "URL": SecretSource(env="URL")})
+    settings = NotifySettings(url="secret:URL", secret="secret:HOOK")
+    with pytest.raises(NotDelivered, match="https://"):
+        deliver(ASKED, settings, hidden, {**ENVIRONMENT, "URL": "http://192.0.2.1:9/hook"})
+
+
+def test_a_secret_that_is_no_base64_signs_as_it_is() -> None:
+    assert signature("whsec_\u00e9", "id", 1, b"").startswith("v1,")
+
+
 def test_a_command_is_ended_at_its_limit_and_its_output_is_bounded() -> None:
     """One that hangs with its children, one that floods, one that fails, one that never reads."""
     with pytest.raises(NotDelivered, match=r"longer than 0\.3 s"):
