@@ -444,6 +444,9 @@ class Engine:
             threads: None for all of the store. environment: sources of secrets, and variables of a
                 command; None for this process's.
         """
+        config = self.config
+        if config.notify is None:
+            return []
         dead = [
             one
             for one in (self.threads() if threads is None else threads)
@@ -455,7 +458,8 @@ class Engine:
 
         return notify_deaths(
             self.store,
-            self.config,
+            config,
+            config.notify,
             dead,
             environment=os.environ if environment is None else environment,
             clock_ms=self._chance.clock_ms,

@@ -101,6 +101,9 @@ def test_a_worker_dies_before_it_sends(engine: Engine) -> None:
 def test_a_command_dies_before_it_notifies_of_a_death(engine: Engine) -> None:
     """The next command that sees the thread finds the note, and sends nothing."""
     placed = fresh(engine, [])
+    journal = JournalFile.open(engine.store, placed.bundle.hash, placed.thread)
+    journal.append(lines.intent(1, b'{"null":{"value":1}}', engine.clock_ms()), flush=True)
+    journal.close()
     with notified(engine) as arrived:
         python = at_window(window(DEATH_UNSENT), "testbed.store_actions")
         done = subprocess.run(
@@ -112,6 +115,6 @@ def test_a_command_dies_before_it_notifies_of_a_death(engine: Engine) -> None:
             timeout=120,
         )
         assert done.returncode == -9, (done.returncode, done.stderr)
-        assert controls(placed) == ["interrupted"]
+        assert controls(placed) == [None, "interrupted"]
         assert engine.notify_deaths() == []
         assert arrived.empty()

@@ -10,16 +10,15 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import NotFoundError, UncagedError
 from uncaged_bundles.storage.store import Store
 
 from ..door.notifications import Notification
 from ..journal import lines
 from ..journal.file import JournalFile
-from ..journal.origin import ThreadOrigin
 from ..notify.delivery import deliver
 from ..settings.config import Config, NotifySettings
-from ..state.observe import ThreadSummary, facts_of, parse_records
+from ..state.observe import ThreadSummary, facts_of, view
 from ..state.states import status
 from .resuming import due_ms
 
@@ -29,11 +28,16 @@ OLDEST_MS = 7 * 24 * 60 * 60 * 1000
 TOTAL_S = 30.0
 """After this time the rest is left to the next look."""
 TAIL_BYTES = 4 << 10
+STARTING_MS = 60_000
+"""The time that a worker may take to lock a journal after it was asked to."""
+TAKEN_UP = frozenset(("answer", "resume"))
+"""Lines after which a worker is asked to take a thread up, as after the start record."""
 
 
 def notify_deaths(
     store: Store,
     config: Config,
+    settings: NotifySettings,
     threads: Iterable[ThreadSummary],
     *,
     environment: Mapping[str, str],
@@ -45,20 +49,18 @@ def notify_deaths(
     Args:
         threads: with their present states. environment: see `notify.delivery`.
     """
-    settings = config.notify
-    if settings is None:
-        return []
     problems: list[str] = []
     deadline = time.monotonic() + TOTAL_S
     for thread in threads:
         if thread.status not in DEATHS or thread.status not in settings.events:
             continue
-        if clock_ms() - thread.updated_ms > OLDEST_MS or _is_noted(store, thread):
+        age_ms = clock_ms() - thread.updated_ms
+        if age_ms > OLDEST_MS or _is_passed_over(store, thread, age_ms):
             continue
         if time.monotonic() > deadline:
             break
         try:
-            notification = _note(store, settings, thread, clock_ms)
+            notification = _note(store, thread, clock_ms)
             # crash here: a death is noted, its notification not sent; it never is
             if notification is not None:
                 deliver(notification, settings, config, environment)
@@ -67,36 +69,41 @@ def notify_deaths(
     return problems
 
 
-def _is_noted(store: Store, thread: ThreadSummary) -> bool:
-    """Whether the journal ends with a note of this status, as its tail says; without its lock."""
+def _is_passed_over(store: Store, thread: ThreadSummary, age_ms: int) -> bool:
+    """Whether the journal has a note of this status, or a worker may be taking it up, or it is not
+    dead: a stranger's that never ran here, a child, which its parent resumes, or one that sleeps,
+    which `due` resumes. Its lock is not taken, which the worker may want.
+    """
+    path = store.data_path(thread.hash, thread.thread_id)
     try:
-        with store.data_path(thread.hash, thread.thread_id).open("rb") as file:
+        with path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             last = file.read().splitlines(keepends=True)[-2:]
     except OSError:
         return True  # archived or removed
-    return thread.status in map(lines.notified_in, last)
+    if thread.status in map(lines.notified_in, last):
+        return True
+    try:
+        found = view(store, thread.hash, thread.thread_id, path)
+    except NotFoundError:
+        return True
+    is_untouched = not found.records or found.records[-1].get("control") in TAKEN_UP
+    if found.unbound or (is_untouched and age_ms < STARTING_MS):
+        return True
+    return thread.status == "interrupted" and (
+        found.start.get("parent") is not None or due_ms(found.records) is not None
+    )
 
 
-def _note(
-    store: Store, settings: NotifySettings, thread: ThreadSummary, clock_ms: Callable[[], int]
-) -> Notification | None:
-    """Write the note of a thread's death; None if it has one, runs, or waits for its own time."""
-    place = store.data_path(thread.hash, thread.thread_id)
+def _note(store: Store, thread: ThreadSummary, clock_ms: Callable[[], int]) -> Notification | None:
+    """Write the note of a thread's death; None if it has one, or its status changed."""
     journal = JournalFile.open(store, thread.hash, thread.thread_id)
     try:
         history = journal.history
         state = status(facts_of(history, store, thread.hash, journal.blobs), locked=False)
-        if state not in settings.events or state not in DEATHS or history.notified == state:
-            return None
-        origin = ThreadOrigin.of(place)
-        if origin is not None and origin.binding(history) is None:
-            return None  # a stranger's thread, which never ran here
+        if state != thread.status or history.notified == state:
+            return None  # a worker, or another process, was quicker
         parent = history.start.get("parent")
-        if state == "interrupted":
-            records = parse_records(journal.read(), journal.blobs)
-            if parent is not None or due_ms(records) is not None:
-                return None  # its parent resumes it, or `due`
         now_ms = clock_ms()
         note = lines.notified(state, now_ms)
         # the time between its death and now is no running time

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from testbed.bundles import COUNT, Placed, granted, place, place_script, script_of, source
 from testbed.journals import NOW_MS
+from uncaged_bundles.storage.order import START
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
-from uncaged_engine.threads.deaths import OLDEST_MS
+from uncaged_engine.threads.deaths import OLDEST_MS, STARTING_MS
 from uncaged_engine.threads.starting import Chance
 
 HOUR_MS = 3_600_000
@@ -102,6 +103,37 @@ def test_threads_that_need_nobody_are_passed_over(watched: Watched) -> None:
     watched.choose("interrupted")
     watched.now_ms = NOW_MS + 2 * OLDEST_MS
     assert watched.look() == []
+
+
+def test_a_thread_that_a_worker_may_be_taking_up_is_not_dead(watched: Watched) -> None:
+    """After its start, a resume or an answer, its lock is free for a moment; after a minute it is
+    dead. A look that passes it over writes nothing, and takes no lock.
+    """
+    placed = place_script(
+        watched.store,
+        bundle := granted(watched.store, COUNT),
+        script_of(bundle, number=1),
+    )
+    order = watched.store.noted_since(START)
+    watched.now_ms = NOW_MS + STARTING_MS - 1_000
+    assert watched.engine.thread(placed.thread).summary.status == "interrupted", "the control"
+    assert watched.look() == []
+    assert watched.store.noted_since(START) == order
+    watched.now_ms = NOW_MS + STARTING_MS
+    assert watched.look() == [(placed.thread, "interrupted")]
+    append(watched, placed, lines.control("resume", {}, watched.now_ms))
+    assert watched.look() == []
+    append(watched, placed, lines.intent(1, b'{"null":{"value":1}}', watched.now_ms))
+    assert watched.look() == [(placed.thread, "interrupted")]
+
+
+def test_nothing_is_listed_without_a_receiver(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`due` looks every few seconds, and most stores notify of nothing."""
+    watched.store.config_path.write_text("")
+    monkeypatch.setattr(Engine, "threads", None)
+    assert watched.engine.notify_deaths() == []
 
 
 def test_a_delivery_that_fails_is_reported_and_not_repeated(watched: Watched) -> None:
