@@ -102,6 +102,8 @@ def scripts(draw: st.DrawFn) -> Script:
 
 
 def _step(draw: st.DrawFn, script: Script, seq: int) -> None:
+    if draw(st.integers(0, 3)) == 0:
+        script.control("note", notified="interrupted")
     if draw(st.booleans()):
         script.output(seq, draw(texts), draw(texts), **{draw(st.sampled_from("abc")): draw(values)})
         return

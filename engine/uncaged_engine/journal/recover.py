@@ -326,7 +326,7 @@ def _take_plain(history: History, plain: PlainSteps) -> None:
     history.steps += plain.steps
     history.effects.update(b"".join(plain.effects))
     history.last_line = plain.steps[-1]
-    history.answer = None
+    history.answer = history.notified = None
     history.waiting = history.unsettled = False
 
 
