@@ -24,3 +24,16 @@ def open_engine() -> Engine:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def own_command() -> list[str]:
+    """Return the words that run this command line, for a program that starts it later."""
+    import shutil
+    import sys
+    from pathlib import Path
+
+    from .display.output import PROGRAM
+
+    beside = Path(sys.executable).with_name(PROGRAM)
+    found = str(beside) if beside.exists() else shutil.which(PROGRAM)
+    return [found] if found is not None else [sys.executable, "-m", "uncaged_cli"]

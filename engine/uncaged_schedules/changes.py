@@ -8,6 +8,7 @@ from pathlib import Path
 
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import replace
+from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine
 from uncaged_engine.services.parameters import settle
 
@@ -70,7 +71,7 @@ def add(
     files = ScheduleDirectory(engine.store)
     now_ms = engine.clock_ms()
     schedule = Schedule(
-        name=flow.lower() if name is None else name,
+        name=_name_of(engine, flow, bundle) if name is None else name,
         flow=flow,
         timing=timing,
         created_ms=now_ms,
@@ -94,6 +95,12 @@ def add(
             )
         files.put(schedule)
     return schedule
+
+
+def _name_of(engine: Engine, flow: str, bundle: Bundle) -> str:
+    """Return a flow's name; of a bundle that a hash names, that of its descriptor."""
+    named = engine.registry.flow(flow)
+    return (bundle.descriptor.name if named is None else named.name).lower()
 
 
 def remove(engine: Engine, name: str) -> None:

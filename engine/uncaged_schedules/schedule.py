@@ -29,7 +29,8 @@ none.
 FORMAT = 1
 LOCK_TIMEOUT_S = 120.0
 SUFFIX = ".json"
-MAX_MS = (1 << 48) - 1
+MAX_MS = 250_000_000_000_000
+"""In the year 9892: the calendar of Python ends with 9999."""
 LIMITS: Mapping[str, str] = {
     "maxRounds": "max_rounds",
     "maxSteps": "max_steps",

@@ -257,3 +257,26 @@ def test_a_schedule_is_checked_when_it_is_added(store: Store) -> None:
     assert find(engine, "count") == made
     assert made.limits == {"maxSteps": 3}
     assert os.fspath(made.directory) == os.getcwd()  # noqa: PTH109 - what the default is
+
+
+def test_a_time_beyond_the_calendar_hides_no_other_schedule(store: Store) -> None:
+    """A file that names it is a problem of its own."""
+    clock = Clock("2026-03-02T08:00:00+00:00")
+    engine = clock.engine(store)
+    add(engine, "count", "@daily", timezone="UTC", name="fine")
+    path = add(engine, "count", "@daily", timezone="UTC", name="far").name
+    file = store.root / "schedules" / f"{path}.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "doneMs": (1 << 48) - 1}))
+    clock.now_ms += DAY_MS
+    assert [one.name for one in list_schedules(engine).schedules] == ["fine"]
+    report = due(engine)
+    assert [run.schedule for run in report.started] == ["fine"]
+    assert len(report.problems) == 1
+
+
+def test_a_schedule_of_a_hash_has_the_name_of_its_flow(store: Store) -> None:
+    engine = Clock("2026-03-02T08:00:00+00:00").engine(store)
+    bundle = engine.registry.entry("count").hash
+    engine.registry.remove("count")
+    assert add(engine, bundle, "@daily", timezone="UTC").name == "count"

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
-from pathlib import Path
 
 import click
 
@@ -16,7 +14,7 @@ from ..display import json_output
 from ..display.output import is_terminal, note
 from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
-from ..runtime import open_engine
+from ..runtime import open_engine, own_command
 
 CLIENTS = ("claude", "cursor", "vscode")
 
@@ -86,11 +84,9 @@ def config(client: str, port: int | None, as_json: bool) -> None:
     its requests must carry.
     """
     from uncaged_tools.mcp.client_files import CLIENTS as known
-    from uncaged_tools.mcp.client_files import NAME, snippet
+    from uncaged_tools.mcp.client_files import snippet
 
-    beside = Path(sys.executable).with_name(NAME)
-    program = str(beside) if beside.exists() else shutil.which(NAME)
-    words = [program, "mcp"] if program else [sys.executable, "-m", "uncaged_cli", "mcp"]
+    words = [*own_command(), "mcp"]
     kept = {name: os.environ[name] for name in ("UNCAGED_WORKFLOW_HOME",) if os.environ.get(name)}
     url = None if port is None else f"http://127.0.0.1:{port}/mcp"
     json_output.document(snippet(known[client], words, kept, url))

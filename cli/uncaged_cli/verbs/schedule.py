@@ -5,8 +5,6 @@ the timer that starts them.
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..display import json_output
-from ..display.output import PROGRAM, next_step, note, result
+from ..display.output import next_step, note, result
 from ..inputs.options import (
     agent_option,
     flow_argument,
@@ -24,7 +22,7 @@ from ..inputs.options import (
     parse_agents,
 )
 from ..inputs.parameters import gather
-from ..runtime import now_ms, open_engine
+from ..runtime import now_ms, open_engine, own_command
 
 if TYPE_CHECKING:
     from uncaged_schedules.schedule import Schedule
@@ -218,13 +216,6 @@ def print_timer(timer: Timer, *, only_print: bool, as_json: bool) -> None:
     result(timer.cron_line)
 
 
-def own_command() -> list[str]:
-    """Return the words that run this command line."""
-    beside = Path(sys.executable).parent / PROGRAM
-    found = str(beside) if beside.exists() else shutil.which(PROGRAM)
-    return [found] if found is not None else [sys.executable, "-m", "uncaged_cli"]
-
-
 def show_one(schedule: Schedule, *, as_json: bool) -> None:
     """Print a schedule."""
     from ..display.schedule_list import schedule_document, spell_next
@@ -242,7 +233,7 @@ def show_one(schedule: Schedule, *, as_json: bool) -> None:
         "prompt": schedule.prompt,
         **{f"param {name}": str(value) for name, value in schedule.params.items()},
         **{f"agent {role}".strip(): agent for role, agent in schedule.agents.items()},
-        **{name: f"{value:g}" for name, value in schedule.limits.items()},
+        **{name: str(value) for name, value in schedule.limits.items()},
         "directory": str(schedule.directory),
         "workspace": str(schedule.workspace or ""),
         "last thread": schedule.thread_id or "",
