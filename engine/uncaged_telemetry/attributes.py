@@ -113,25 +113,24 @@ def step_attributes(effect: ObservedEffect) -> Attributes:
 
 def outcome_attributes(outcome: Outcome) -> Attributes:
     """Return the attributes of an outcome."""
+    found = usage_attributes(usage_of(outcome))
+    by: object = None
     match outcome:
         case Answer():
-            found = usage_attributes(outcome.fields.get("usage"))
             value = outcome.fields.get("outcome")
             status = value.get("status") if isinstance(value, Mapping) else None
             if isinstance(status, int):
                 found["http.response.status_code"] = status
-            if isinstance(by := outcome.fields.get("by"), str):
-                found["uncaged.agent"] = by
-            return found
+            by = outcome.fields.get("by")
         case Failure():
-            found = usage_attributes(outcome.error.get("usage"))
-            if isinstance(by := outcome.error.get("by"), str):
-                found["uncaged.agent"] = by
-            return found
-        case Void():
-            return usage_attributes(outcome.more.get("usage"))
+            by = outcome.error.get("by")
         case Wait():
-            return {"uncaged.waits": True}
+            found["uncaged.waits"] = True
+        case Void():
+            pass
+    if isinstance(by, str):
+        found["uncaged.agent"] = by
+    return found
 
 
 def outcome_error(outcome: Outcome) -> tuple[str, str]:

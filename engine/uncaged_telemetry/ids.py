@@ -8,8 +8,6 @@ from _blake2 import blake2b
 
 from uncaged_bundles.ids import decode_crockford
 
-SAMPLED = 1
-
 
 def trace_id(thread: str) -> int:
     """Return the id of a thread's trace: the 16 bytes of its ULID."""

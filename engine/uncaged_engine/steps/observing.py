@@ -53,14 +53,17 @@ class Observers:
         guard = ObserverGuard(info)
         key = frozenset(variables.items())
         with self._lock:
-            if key not in self._found and len(self._found) < MAX_SETS:
-                self._found[key] = tuple(_load(variables, guard, info))
-        if key not in self._found:
+            observers = self._found.get(key)
+            if observers is None and len(self._found) < MAX_SETS:
+                observers = tuple(_load(variables, guard, info))
+                if observers:  # variables that ask for nothing are looked at again
+                    self._found[key] = observers
+        if observers is None:
             info.note("9DMC4E7A", f"not observed: {MAX_SETS} other sets of variables are in use")
             return None
         made = [
             one
-            for observer in self._found[key]
+            for observer in observers
             if (one := guard.call(observer.thread, thread)) is not None
         ]
         return ThreadObservation(made, guard) if made else None
@@ -68,7 +71,7 @@ class Observers:
     @property
     def is_empty(self) -> bool:
         """Whether no thread was observed."""
-        return not any(self._found.values())
+        return not self._found
 
     def close(self, timeout_s: float) -> None:
         """Have each observer send what is left; an observer that raises has lost it."""
