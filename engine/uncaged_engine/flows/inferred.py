@@ -28,7 +28,7 @@ MOST_VISITS = 3
 
 MOST_KEPT = 256
 _found: dict[BundleHash, tuple[Edge, ...]] = {}
-"""What was found in this process: the bytes of a bundle do not change, and a page that shows a
+"""The edges found in this process: the bytes of a bundle do not change, and a page that shows a
 graph asks for it again and again.
 """
 
