@@ -14,6 +14,7 @@ from testbed.bundles import place
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.threads.deaths import STARTING_MS
 from uncaged_engine.threads.following import wait_until_left
 
 pytestmark = pytest.mark.slow
@@ -74,7 +75,8 @@ def test_a_notification_is_sent_to_try_the_settings(command: Command, tmp_path: 
     store = Store.open(tmp_path / "store")
     dead = place(store)
     journal = JournalFile.open(store, dead.bundle.hash, dead.thread)
-    journal.append(lines.control("resume", {}, time.time_ns() // 1_000_000), flush=True)
+    long_ago_ms = time.time_ns() // 1_000_000 - 2 * STARTING_MS
+    journal.append(lines.control("resume", {}, long_ago_ms), flush=True)
     journal.close()
     assert dead.thread in command("threads").stdout
     assert json.loads((tmp_path / "interrupted").read_text())["subject"] == dead.thread
