@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 from uncaged_bundles.errors import RefusedError
-from uncaged_engine.api import Cut, Engine, RunOptions
+from uncaged_engine.api import Cut, Engine, RunOptions, ThreadView
 from uncaged_engine.services.documents import answer_after, lean_view
 from uncaged_engine.services.journal import JournalBusy
 from uncaged_engine.services.threads import question_number
@@ -122,20 +122,22 @@ def answered(engine: Engine, asked: Asked) -> object:
     """
     body: AnswerBody = asked.body
     thread = _thread(engine, asked)
-    at = body.question or question_number(_records(engine, thread))
+    at = body.question or question_number(_view(engine, thread).records)
     deadline = time.monotonic() + BUSY_S
     while True:
         try:
             return {"threadId": engine.answer(thread, body.value, question=at)}
         except RefusedError as exc:
-            counts = answer_after(_records(engine, thread), at) if at else None
+            found = _view(engine, thread)
+            counts = answer_after(found.records, at) if at else None
             if counts is not None:
                 document = {"value": counts.get("value"), "timestamp": counts.get("timestamp")}
                 raise ConflictError(
                     f"thread {thread} was answered already", {"answer": document}
                 ) from exc
-            # another answer is being written, or a worker is leaving
-            if not isinstance(exc, JournalBusy) or time.monotonic() >= deadline:
+            # another answer is being written, or a worker is leaving; either one holds the lock
+            still_asks = bool(at) and len(found.records) == at and not found.unbound
+            if not (isinstance(exc, JournalBusy) or still_asks) or time.monotonic() >= deadline:
                 raise
         time.sleep(PAUSE_S)
 
@@ -194,8 +196,8 @@ def _options(limits: LimitsBody) -> RunOptions:
     )
 
 
-def _records(engine: Engine, thread: str) -> list[dict[str, Any]]:
-    return lean_view(engine.store, engine.store.locate_thread(thread)).records
+def _view(engine: Engine, thread: str) -> ThreadView:
+    return lean_view(engine.store, engine.store.locate_thread(thread))
 
 
 ENDPOINTS = (
