@@ -36,7 +36,15 @@ class HttpConnection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self.loop.call_later(READ_S, self.transport.abort)
+        self._await_reading(None)
+
+    def _await_reading(self, before: int | None) -> None:
+        """End the connection if nothing was read for a while. before: bytes that waited then."""
+        left = self.transport.get_write_buffer_size()
+        if before is not None and left >= before:
+            self.transport.abort()
+            return
+        self._unread = self.loop.call_later(READ_S, self._await_reading, left)
 
     def resume_writing(self) -> None:
         self._cancel_unread()

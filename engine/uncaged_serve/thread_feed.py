@@ -41,7 +41,7 @@ class ClientEvents:
         self._feed = feed
         self._after = after
         self._waiting: deque[Event] = deque()
-        self._waiting_bytes = 0
+        self._given_place = 0
         self._last_place = 0
         self._problem: UncagedError | None = None
         self._arrived = asyncio.Event()
@@ -52,10 +52,10 @@ class ClientEvents:
         if isinstance(told, UncagedError):
             self._problem = told
         elif not self.was_too_slow:
-            self._waiting_bytes += max(0, told.place - self._last_place)
             self._last_place = max(told.place, self._last_place)
             self._waiting.append(told)
-            if len(self._waiting) > MOST_WAITING or self._waiting_bytes > MOST_WAITING_BYTES:
+            waiting_bytes = self._last_place - self._given_place
+            if len(self._waiting) > MOST_WAITING or waiting_bytes > MOST_WAITING_BYTES:
                 self.was_too_slow = True
                 self._waiting.clear()
         self._arrived.set()
@@ -66,8 +66,7 @@ class ClientEvents:
         while True:
             while self._waiting:
                 event = self._waiting.popleft()
-                if not self._waiting:
-                    self._waiting_bytes = 0
+                self._given_place = max(event.place, self._given_place)
                 yield event
             if self._problem is not None:
                 raise self._problem
@@ -81,7 +80,8 @@ class ClientEvents:
         status = await self._feed.reached()
         # in one turn of the loop: what the queue has by now is in the journal's part, too
         self._waiting.clear()
-        self._waiting_bytes, self._last_place, self.was_too_slow = 0, status.place, False
+        self._given_place = self._last_place = status.place
+        self.was_too_slow = False
         if self._after > status.place:
             raise UsageError(f"place {self._after} is after the end of this thread's journal")
         records = records_between(
