@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from uncaged_engine.api import Engine
 
-Method = Literal["GET", "POST", "DELETE"]
+Method = Literal["GET", "POST"]
 
 
 class Fields(BaseModel):

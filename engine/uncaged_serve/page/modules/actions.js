@@ -24,14 +24,14 @@ export function actionBar(thread, { post, done, say, compare }) {
     const button = h("button", { type: "button", class: kind, onclick: () => act(button) }, label);
     bar.append(button);
   };
-  const perform = performing({ post, done, say });
-  const run = (action) => (button) => perform(button, action, {});
+  const perform = performing({ post, done });
+  const run = (action) => (button) => perform(button, action, {}).catch((error) => say(error.message, "error"));
   const ask = (form, word, action) => () => dialog(form, word, (button, body) => perform(button, action, body));
   const can = (event) => thread.can.includes(event);
   if (can("pause")) add("Pause", run("pause"));
   if (can("resume")) add("Resume …", ask(resumeForm(thread), "Resume", "resume"), "primary");
   if (can("kill")) add("Kill …", ask(killForm(), "Kill", "kill"), "danger");
-  if (can("fork")) add("Fork …", () => forkDialog(thread, null, { post, done, say }));
+  if (can("fork")) add("Fork …", () => forkDialog(thread, null, { post, done }));
   add("Verify", run("verify"));
   add("Compare …", () => dialog(compareForm(thread), "Compare", (_, { other }) => {
     compare(other);
@@ -41,21 +41,20 @@ export function actionBar(thread, { post, done, say, compare }) {
 }
 
 /** Ask after which step a fork begins, and start it. */
-export function forkDialog(thread, at, { post, done, say }) {
-  const perform = performing({ post, done, say });
+export function forkDialog(thread, at, { post, done }) {
+  const perform = performing({ post, done });
   dialog(forkForm(thread, at), "Fork", (button, body) => perform(button, "fork", body));
 }
 
-function performing({ post, done, say }) {
+function performing({ post, done }) {
   return async (button, action, body) => {
     button.disabled = true;
     try {
       done(action, await post(action, body));
       return true;
     } catch (error) {
-      const accept = error.document?.accept ?? [];
-      say([error.message, ...accept].join("\n"), "error");
-      return false;
+      error.message = [error.message, ...(error.document?.accept ?? [])].join("\n");
+      throw error;
     } finally {
       button.disabled = false;
     }
@@ -115,14 +114,11 @@ export function dialog({ title, field = null, notes = [] }, word, send) {
   element.addEventListener("close", () => element.remove());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    let value;
     try {
-      value = field === null ? {} : field.read();
+      if (await send(submit, field === null ? {} : field.read())) element.close();
     } catch (error) {
       problem.textContent = error.message;
-      return;
     }
-    if (await send(submit, value)) element.close();
   });
   document.body.append(element);
   element.showModal();

@@ -20,10 +20,11 @@ function views(parts) {
 }
 
 function askForToken() {
+  if (document.getElementById("token")) return; // asked already; a view may still poll
   const field = h("input", { type: "password", id: "token", autocomplete: "off", required: true });
   const form = h(
     "form",
-    { class: "card", onsubmit: (event) => { event.preventDefault(); setToken(field.value); start(); } },
+    { class: "card", onsubmit: (event) => { event.preventDefault(); setToken(field.value); location.reload(); } },
     h("h1", {}, "The token is missing"),
     h("p", {}, "Open this page with ", h("code", {}, "uncaged-workflow serve --open"),
       ", or paste the content of the file that ", h("code", {}, "serve"), " names."),
@@ -50,5 +51,9 @@ async function start() {
   await route(main, views);
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // an address behind `#` is a view
+  main.focus();
+});
 addEventListener("uncaged-no-token", askForToken);
 start();

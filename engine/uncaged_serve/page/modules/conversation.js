@@ -14,7 +14,7 @@ export class ConversationClient {
   #tries = 0;
   #waiting = [];
 
-  /** onNotice(method, params), onState("live" | "waiting" | "refused"): "live" after each connection. */
+  /** onNotice(method, params), onState("live" | "waiting"): "live" after each connection. */
   constructor({ onNotice, onState }) {
     this.onNotice = onNotice;
     this.onState = onState;
@@ -34,7 +34,10 @@ export class ConversationClient {
       for (const message of [JSON.parse(data)].flat()) this.#take(message);
     };
     socket.onclose = () => {
-      for (const { reject } of this.#pending.values()) reject(new Error("the connection to the server was lost"));
+      for (const { reject, timer } of this.#pending.values()) {
+        clearTimeout(timer);
+        reject(new Error("the connection to the server was lost"));
+      }
       this.#pending.clear();
       this.#waiting = [];
       if (this.#ended) return;

@@ -1,8 +1,9 @@
 // One request of a conversation, from the records about it.
 
-import { actionButton, h } from "./dom.js";
+import { answerForm } from "./actions.js";
+import { actionButton, h, say } from "./dom.js";
 import { duration } from "./format.js";
-import { schemaField } from "./schema_form.js";
+import { textBlock } from "./text_block.js";
 
 const BY = { verb: "a verb", grammar: "a pattern", construction: "a learned sentence", model: "a model", call: "a call" };
 
@@ -13,7 +14,6 @@ export class Exchange {
     this.id = record.request.id;
     this.started = record.timestamp;
     this.question = null;
-    this.answered = null;
     this.reading = null;
     this.threads = [];
     this.result = null;
@@ -22,10 +22,9 @@ export class Exchange {
 
   add(record) {
     if (record.reading) this.reading = record.reading;
-    if (record.translation) this.translation = record.translation;
     if (record.thread) this.threads.push(record.thread);
     if (record.question) this.question = { ...record.question, seq: record.seq };
-    if (record.answer) [this.answered, this.question] = [record.answer, null];
+    if (record.answer) this.question = null;
     if (record.cancel) this.cancelled = true;
     if (record.result) {
       this.result = record.result;
@@ -68,7 +67,7 @@ function ended(exchange, ask) {
   const text = result.display || result.message || (good ? "done" : result.status);
   return h("div", { class: "result" },
     h("p", { class: good ? "answer" : "answer error" }, text),
-    result.data && !result.display ? h("details", {}, h("summary", {}, "data"), h("pre", {}, JSON.stringify(result.data, null, 2))) : null,
+    result.data && !result.display ? h("details", {}, h("summary", {}, "data"), textBlock(JSON.stringify(result.data, null, 2))) : null,
     (result.problems ?? []).map((one) => h("p", { class: "error" }, typeof one === "string" ? one : JSON.stringify(one))),
     h("div", { class: "row acts" }, (result.choices ?? []).map((one) =>
       actionButton(one.label, () => ask("choose", { request: exchange.id, choice: one.id })))),
@@ -78,6 +77,9 @@ function ended(exchange, ask) {
 function question(exchange, ask) {
   const asked = exchange.question;
   const at = { request: exchange.id, question: asked.seq };
+  if (asked.kind === "thread" && !asked.choices) {
+    return answerForm(asked, { send: ({ value }) => ask("answer", { ...at, value: { value } }), say });
+  }
   const body = [h("p", {}, h("strong", {}, asked.question))];
   if (asked.problem) body.push(h("p", { class: "error" }, asked.problem));
   if (asked.kind === "confirm") {
@@ -85,7 +87,7 @@ function question(exchange, ask) {
       buttons(actionButton("No", () => ask("answer", { ...at, value: { run: false } })),
         actionButton("Run", () => ask("answer", { ...at, value: { run: true } }), { class: "primary" })));
   } else if (asked.kind === "thread") {
-    body.push(...threadQuestion(asked, at, ask));
+    body.push(buttons(...asked.choices.map((one) => actionButton(one.label, () => ask("answer", { ...at, value: { choice: one.id } })))));
   } else {
     const remember = h("input", { type: "checkbox" });
     body.push(asked.choices.map((one) => h("p", {}, actionButton(one.label, () =>
@@ -94,14 +96,6 @@ function question(exchange, ask) {
     if (asked.kind === "collision") body.push(h("label", {}, remember, " Remember this choice"));
   }
   return h("section", { class: "card question acts", "aria-label": "Question" }, body);
-}
-
-function threadQuestion(asked, at, ask) {
-  if (asked.choices) {
-    return [buttons(...asked.choices.map((one) => actionButton(one.label, () => ask("answer", { ...at, value: { choice: one.id } }))))];
-  }
-  const field = schemaField(asked.schema ?? { type: "string" }, { title: "Answer" });
-  return [field.element, buttons(actionButton("Answer", () => ask("answer", { ...at, value: { value: field.read() } }), { class: "primary" }))];
 }
 
 function buttons(...inside) {

@@ -11,7 +11,7 @@ function s(tag, attributes, text) {
   return node;
 }
 
-/** Return the drawing. live: names of roles that are asked now. onNode(name) is optional. */
+/** Return the drawing. live: names of roles that are asked now. */
 export function graphDrawing(drawing, { title, live = [] }) {
   const root = s("svg", { class: "graph", role: "img", viewBox: `0 0 ${drawing.width} ${drawing.height}`, width: drawing.width, height: drawing.height });
   root.append(s("title", {}, title));

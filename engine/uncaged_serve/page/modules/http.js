@@ -63,10 +63,6 @@ export async function postJson(where, body = {}) {
   return (await ask(where, { method: "POST", body: JSON.stringify(body), headers })).json();
 }
 
-export async function deleteJson(where) {
-  return (await ask(where, { method: "DELETE" })).json();
-}
-
 /** Return the address of bytes that need the token; revoke it when it is not shown any more. */
 export async function objectUrl(where) {
   return URL.createObjectURL(await (await ask(where)).blob());

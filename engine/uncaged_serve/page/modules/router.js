@@ -33,6 +33,7 @@ export function route(main, views) {
     const load = views(found.parts);
     dispose();
     dispose = () => {};
+    document.title = "uncaged-workflow";
     for (const link of document.querySelectorAll("nav a")) {
       const here = link.getAttribute("href") === `#/${found.parts[0]}`;
       if (here) link.setAttribute("aria-current", "page");
@@ -46,8 +47,9 @@ export function route(main, views) {
     try {
       const view = await load();
       if (mine !== turn) return;
-      main.replaceChildren();
-      const end = await view.show(main, found);
+      const place = h("div"); // its own: a view that ends while it loads fills nothing that is shown
+      main.replaceChildren(place);
+      const end = await view.show(place, found);
       if (mine === turn) dispose = end ?? (() => {});
       else end?.();
     } catch (error) {

@@ -6,6 +6,10 @@ import { actionButton, h, replace, say } from "../dom.js";
 import { Exchange, exchangeNode, spelledCall } from "../exchange.js";
 
 export function show(root, route) {
+  if (document.body.classList.contains("reads-only")) {
+    root.append(h("h1", {}, "Ask"), h("p", {}, "This server only reads: it was started with --read-only."));
+    return () => {};
+  }
   const log = h("div", { class: "conversation", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
   const field = h("input", { type: "text", id: "sentence", autocomplete: "off", "aria-label": "Sentence", placeholder: "list the pdf files in downloads", maxlength: 10000 });
   const explained = h("div", { class: "explained", "aria-live": "polite" });
@@ -15,11 +19,12 @@ export function show(root, route) {
   const nodes = new Map();
   let conversation = route.query.get("conversation");
   let after = 0;
+  let isReady = false;
 
   const client = new ConversationClient({
     onNotice(method, params) {
       if (params.conversation !== conversation) return;
-      if (method === "record") take(params.record);
+      if (method === "record" && isReady) take(params.record);
       if (method === "lost") problem.textContent = params.message;
     },
     onState(state) {
@@ -54,9 +59,12 @@ export function show(root, route) {
   }
 
   async function follow() {
+    const mine = conversation;
+    isReady = false;
     for (;;) {
-      const page = await client.call("log", { conversation, after, follow: true });
-      conversation = page.conversation;
+      const page = await client.call("log", { conversation: mine, after, follow: true });
+      if (mine !== conversation) return;
+      isReady = !page.more; // what comes before that is in a later page, too
       page.records.forEach(take);
       if (!page.more) return;
     }
@@ -91,12 +99,16 @@ export function show(root, route) {
     const text = field.value.trim();
     if (!text) return;
     completions.close();
-    const reply = await client.call("submit", { conversation, text });
+    field.value = "";
+    const reply = await client.call("submit", { conversation, text }).catch((error) => {
+      field.value ||= text;
+      throw error;
+    });
     if (!reply.ok) {
+      field.value ||= text;
       const words = { queue_full: `the queue is full (${reply.maximum} requests)`, server_stopping: "the server is stopping", duplicate_id: "it was sent already" };
       throw new Error(words[reply.error] ?? reply.error);
     }
-    field.value = "";
     replace(explained);
   }
 

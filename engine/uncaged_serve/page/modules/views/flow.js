@@ -56,7 +56,7 @@ function head(flow, where) {
     h("a", { href: `#/threads${query({ flow: flow.flow ?? flow.hash })}` }, "Threads"),
     flow.flow === null ? null : h("span", { class: "acts" }, actionButton(enabled ? "Disable" : "Enable", async () => {
       await postJson(`${where}/${enabled ? "disable" : "enable"}`);
-      location.reload();
+      dispatchEvent(new Event("hashchange"));
     })));
 }
 
@@ -161,5 +161,5 @@ async function rollback(flow, hash) {
   if (!(await confirmed(`Roll back ${flow.flow}?`, lines, "Roll back"))) return;
   await postJson(path`/api/flows/${flow.flow}/rollback`, { hash });
   say(`${flow.flow} is ${hash} again`);
-  location.reload();
+  dispatchEvent(new Event("hashchange"));
 }

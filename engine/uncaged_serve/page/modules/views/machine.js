@@ -12,7 +12,13 @@ export async function show(root) {
   const costs = h("section", {}, h("h2", {}, "Costs of the last 30 days"), h("p", { class: "quiet" }, "Loading …"));
   const doctor = h("section", {}, h("h2", {}, "Checks"), h("p", { class: "quiet" }, "Checking …"));
   root.append(h("h1", {}, "Machine"), live, h("div", { class: "columns" }, costs, doctor));
-  const draw = async () => replace(live, ...state(await getJson("/api/machine")));
+  let shown = "";
+  const draw = async () => {
+    const machine = await getJson("/api/machine");
+    const text = JSON.stringify({ ...machine, freeBytes: bytes(machine.freeBytes) });
+    if (text !== shown) replace(live, ...state(machine));
+    shown = text;
+  };
   await draw();
   const stop = new AbortController();
   const fill = (place, title, load) => load().then(

@@ -35,7 +35,7 @@ function decide(found, where) {
     actionButton("Reject", async () => {
       await postJson(`${where}/reject`);
       say("rejected");
-      location.reload();
+      dispatchEvent(new Event("hashchange"));
     }, { class: "danger" }),
     actionButton("Accept", async () => {
       const against = found.contradictions.length ? ["It is not proved:", ...found.contradictions] : [];

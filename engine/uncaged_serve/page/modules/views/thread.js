@@ -36,7 +36,7 @@ class ThreadPage {
     this.thread = null;
     this.end = 0;
     this.place = null;
-    this.addresses = [];
+    this.addresses = new Map();
     this.stop = () => {};
     this.isGone = false;
     this.head = h("div", { class: "thread-head" });
@@ -76,7 +76,7 @@ class ThreadPage {
     this.stop();
     this.timeline.dispose();
     document.removeEventListener("keydown", this.onKey);
-    for (const address of this.addresses) URL.revokeObjectURL(address);
+    for (const address of this.addresses.values()) address.then(URL.revokeObjectURL, () => {});
   }
 
   async load() {
@@ -231,9 +231,10 @@ class ThreadPage {
     });
   }
 
-  async picture(hash) {
-    const address = await objectUrl(`${this.api}/blobs/${encodeURIComponent(hash)}`);
-    this.addresses.push(address);
-    return address;
+  picture(hash) {
+    if (!this.addresses.has(hash)) {
+      this.addresses.set(hash, objectUrl(`${this.api}/blobs/${encodeURIComponent(hash)}`));
+    }
+    return this.addresses.get(hash);
   }
 }

@@ -25,7 +25,6 @@ class ThreadList {
     this.before = before;
     this.rows = new Map(); // by thread id: {thread, node, checkbox, parts}
     this.selected = new Set();
-    this.isLive = false;
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Filters" });
     this.state = h("span", { class: "quiet", role: "status" });
     this.body = h("tbody", { onkeydown: (event) => this.key(event) });
@@ -170,7 +169,11 @@ class ThreadList {
     } else if (kind === "reload") this.load();
     else if (kind === "dropped") this.lost = true;
     else if (kind === "gone") this.remove(data.threadId);
-    else if (kind === "thread") this.change(data);
+    else if (kind === "thread") {
+      const known = this.rows.get(data.threadId)?.thread;
+      this.change(data);
+      if (known && known.status === data.status && known.success === data.success) return;
+    }
     this.countSoon();
   }
 
@@ -291,6 +294,10 @@ class ThreadList {
       ["flow", "agent", "text"].filter((name) => this.wanted[name]).map((name) => h("a", { class: "chip", href: linkTo(without(name)), "aria-current": "true", title: "Remove this filter" }, `${name}: ${this.wanted[name][0]} ×`)),
     ];
     const flow = this.wanted.flow ? null : this.flows();
+    const text = groups.flat().map((one) => one.textContent).join() + (flow?.textContent ?? "");
+    if (text === this.counted) return; // an opened filter stays open, and keeps the focus
+    this.counted = text;
+    if (flow) flow.open = this.chips.querySelector("details")?.open ?? false;
     replace(this.chips, groups.filter((one) => one.length).map((one) => h("span", { class: "group" }, one)), flow);
   }
 
