@@ -102,8 +102,7 @@ def question_of(
     """
 
     def told(text: str, most: int) -> str:
-        known = str(redact(text, secrets))
-        return without_secrets(known, [*secrets_in(known)])[:most]
+        return without_secrets(text, secrets)[:most]
 
     flow = {
         "task": told(prompt, _PROMPT_CHARACTERS),

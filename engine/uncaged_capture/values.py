@@ -34,7 +34,7 @@ _SECRET = re.compile(
     )
     | (?i:bearer|token|basic)[ ](?P<bearer>[\w.~+/=-]{12,})
     | ://[^/\s:@]+:(?P<login>[^/\s:@$]{3,})@
-    | (?i:pass(?:word|wd)?|secret|token|api_?key|access_?key)["']?\s*[:=]\s*["']?(?P<value>[^\s"'&;,]{6,})
+    | (?!secret:[A-Za-z_])(?i:pass(?:word|wd)?|secret|token|api_?key|access_?key)["']?\s*[:=]\s*["']?(?P<value>[^\s"'&;,]{6,})
     """
 )
 _SUFFIX = re.compile(

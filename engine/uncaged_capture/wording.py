@@ -11,6 +11,7 @@ from uncaged_bundles.builders.recipes.grammar_check import check_pattern
 from uncaged_bundles.clean import shorten
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.shapes import ShapeError
+from uncaged_engine.services.secrets import redact
 
 from .values import Parameter, secrets_in, spans
 
@@ -43,7 +44,7 @@ def wording_of(
         secrets: further parameters; those that are secrets are replaced as well.
     """
     hidden = _secrets(prompt, (*parameters, *secrets))
-    task = shorten(" ".join(without_secrets(prompt, hidden).split()), DESCRIPTION_CHARACTERS)
+    task = shorten(" ".join(_replaced(prompt, hidden).split()), DESCRIPTION_CHARACTERS)
     description = f"Does what an agent did for: {task}" if task else "Does what an agent did."
     sentence = " ".join(prompt.split()).rstrip(" .!?")
     pattern = "" if hidden or "\n" in prompt.strip() else _pattern(sentence, parameters)
@@ -71,7 +72,16 @@ def worded(recipe: Mapping[str, object], wording: Wording, remark: str = "") -> 
     }
 
 
-def without_secrets(text: str, secrets: Sequence[tuple[str, str]]) -> str:
+def without_secrets(text: str, known: Mapping[str, str]) -> str:
+    """Return a text with ``secret:NAME`` in the place of known secrets, value to name, and of those
+    of the usual forms.
+    """
+    redacted = str(redact(text, known))
+    found = sorted(secrets_in(redacted), key=lambda one: -len(one[1]))
+    return _replaced(redacted, found)
+
+
+def _replaced(text: str, secrets: Sequence[tuple[str, str]]) -> str:
     """Return a text with ``secret:NAME`` in the place of secrets, which are name and value."""
     for name, value in secrets:
         text = text.replace(value, f"secret:{name}")

@@ -96,6 +96,8 @@ def test_given_values_replace_those_of_the_prompt() -> None:
         ("export API_KEY=zzz999zzz", {"TOKEN": "zzz999zzz"}),
         ("echo sk-abcdefghijklmnop1234", {"TOKEN": "sk-abcdefghijklmnop1234"}),
         ("curl -u x:secret:SHOP a.test", {"SHOP": "secret:SHOP"}),
+        ("log in with secret:SHOP_TOKEN", {"SHOP_TOKEN": "secret:SHOP_TOKEN"}),
+        ("the secret: abcdef123", {"TOKEN": "abcdef123"}),
         ('curl -H "Authorization: Bearer $TOKEN" x', {}),
         ("grep -c token a.txt", {}),
     ],

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from uncaged_capture.values import Parameter
-from uncaged_capture.wording import wording_of
+from uncaged_capture.wording import without_secrets, wording_of
 from uncaged_dispatcher.index.compiling import load_pattern
 from uncaged_dispatcher.packs.patterns import pattern_rule
 from uncaged_dispatcher.readings.interpreter import Interpreter
@@ -47,3 +47,14 @@ def test_a_prompt_without_words_or_with_many_has_no_pattern(prompt: str) -> None
     wording = wording_of("look", prompt, (WORD,))
     assert wording.patterns == ()
     assert len(wording.description) < 260
+
+
+def test_known_secrets_and_those_of_the_usual_forms_are_replaced() -> None:
+    """A text in which they are replaced already stays as it is, and has no pattern."""
+    known = {"maple-leaf-1": "LEAF_KEY"}
+    text = without_secrets("log in as maple-leaf-1, password: hunter22x", known)
+    assert text == "log in as secret:LEAF_KEY, password: secret:PASSWORD"
+    assert without_secrets(text, known) == text
+    wording = wording_of("log-in", text, ())
+    assert wording.patterns == wording.examples == ()
+    assert text in wording.description

@@ -190,10 +190,12 @@ def test_what_a_command_sends_is_not_sent_again(
     assert found["proof"]["step"] == 2
 
 
-def test_a_secret_in_a_trace(
+def test_a_secret_in_a_trace_and_in_the_prompt(
     engine: Engine, commands: Commands, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The trace has its name only; the flow gets it for its programs."""
+    """The trace has its name only; the flow gets it for its programs. Its name and description,
+    which follow from the prompt, have the name of the secret as well.
+    """
     secret = "very-secret-0123"
     environment = {**ENVIRONMENT, "SHOP_TOKEN": secret}
     monkeypatch.setitem(commands.environment, "SHOP_TOKEN", secret)
@@ -201,18 +203,23 @@ def test_a_secret_in_a_trace(
     thread = agent_did(
         engine,
         repository,
-        "Write the header into auth.txt",
+        f"Write header {secret} into auth.txt",
         "done",
         calls(run(f"printf '%s' {secret} | wc -c > auth.txt")),
         calls(run(f"echo {secret}")),
     )
     shown = commands.run("thread", "show", thread, "--trace", "--json")
-    assert secret not in shown.out
+    assert secret not in shown.out.replace(f"header {secret} into", "")
     assert "secret:SHOP" in shown.out
-    found = capture(commands, thread)
+    done = commands.run("capture", thread, "--accept", "--json")
+    assert done.code == 0, done.err
+    found = done.document
+    assert found["flow"] == "write-header-secret-shop-into-auth-txt"
+    assert "Write header secret:SHOP into auth.txt" in found["wording"]["description"]
+    assert secret not in done.out + done.err
     assert found["parameters"]["shop"] == "secret:SHOP"
     assert found["proof"] == {"state": "proved"}, found
-    bundle = engine.bundle("captured")
+    bundle = engine.bundle(found["flow"])
     assert secret.encode() not in bundle.source
     assert bundle.descriptor.policy.limits["script"]["secrets"] == {"SHOP": ["wc"]}
 

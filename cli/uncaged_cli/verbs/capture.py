@@ -102,6 +102,7 @@ def command(
     engine = open_engine()
     view = engine.thread(thread)
     check_success(view)
+    view = without_prompt_secrets(engine, view)
     prompt = prompt_of(view.start)
     id = view.summary.thread_id
     source = _Source(
@@ -279,6 +280,18 @@ def check_success(view: ThreadView) -> None:
         raise RefusedError(
             f"thread {summary.thread_id} is {status}; only a thread with success is captured"
         )
+
+
+def without_prompt_secrets(engine: Engine, view: ThreadView) -> ThreadView:
+    """Return a thread whose prompt has ``secret:NAME`` in the place of secrets: names, descriptions
+    and questions to a model follow from it.
+    """
+    from uncaged_capture.wording import without_secrets
+    from uncaged_engine.services.secrets import known_secrets
+
+    prompt = without_secrets(prompt_of(view.start), known_secrets(engine.config, os.environ))
+    parameters = {**view.start.get("parameters", {}), "prompt": prompt}
+    return replace(view, start={**view.start, "parameters": parameters})
 
 
 def prompt_of(start: Mapping[str, Any]) -> str:
