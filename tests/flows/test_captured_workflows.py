@@ -110,9 +110,14 @@ def test_the_path_of_a_thread_is_a_workflow(engine: Engine, commands: Commands) 
 
 
 def test_a_path_that_no_table_repeats_is_refused(engine: Engine, commands: Commands) -> None:
-    """Where one status led to two roles, the refusal names both steps."""
+    """Where one status led to two roles, the refusal names both steps; without a form, capture
+    names the one for roles.
+    """
     path = [*FIRST[:2], *FIRST[:2], ("writer", "written"), ("poet", "rhymed")]
     thread, _ = run(engine, "letters", path)
     done = commands.run("capture", thread, "--as", "workflow", "--accept")
     assert done.code == 1
     assert "at step 1 writer with status 'written' led to checker, at step 5 to poet" in done.err
+    done = commands.run("capture", thread)
+    assert done.code == 5
+    assert f"`uncaged-workflow capture {thread} --as workflow`" in done.err

@@ -50,6 +50,21 @@ def claims_in(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, o
             pass
 
 
+def without_claims(value: object) -> object:
+    """Return a schema without its ``x-claim`` keys; a property of that name stays."""
+    match value:
+        case dict():
+            return {
+                key: without_claims(item)
+                for key, item in value.items()
+                if key != CLAIM or isinstance(item, dict)
+            }
+        case list():
+            return [without_claims(item) for item in value]
+        case _:
+            return value
+
+
 def _references(value: object, path: shapes.Path) -> Iterator[tuple[shapes.Path, object]]:
     match value:
         case dict():

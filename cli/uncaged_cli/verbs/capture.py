@@ -163,10 +163,11 @@ def form_of(source: _Source) -> str:
     if not traces and not any("role" in record for record in source.view.records):
         return "task"
     if not traces:
+        id = source.view.summary.thread_id
         where = "" if source.step is None else f"step {source.step} of "
         raise NotFoundError(
-            f"no agent of {where}thread {source.view.summary.thread_id} called a tool, or its kind of agent does not"
-            " say so; a path of roles: --as workflow"
+            f"{where}thread {id} has no record of a tool call: its agents made none, or are of a kind that names none."
+            f" `uncaged-workflow capture {id} --as workflow` makes a flow of the path that its roles took"
         )
     if any("recording" in trace.notes for trace in traces):
         return "web"

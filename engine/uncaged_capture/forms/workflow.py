@@ -18,6 +18,7 @@ from uncaged_bundles.builders.schema import statuses
 from uncaged_bundles.builders.text.literal import write_constant, write_literal
 from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.records import dataclass, replace
+from uncaged_bundles.validation.schemas import without_claims
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions, ThreadView
 from uncaged_engine.door.outcomes import Answer, Outcome
@@ -83,23 +84,21 @@ class CapturedWorkflow:
 
     @property
     def definition(self) -> str:
-        return self._written(self.wording.description, self.fields["policy"])
+        return self._written(self.wording.description)
 
     def source(self, remark: str = "") -> bytes:
         described = " ".join(f"{self.wording.description} {remark}".split())
-        return _built(self.wording.name, self._written(described, self.fields["policy"]))
+        return _built(self.wording.name, self._written(described))
 
     def reworded(self, wording: Wording) -> CapturedWorkflow:
         return replace(self, wording=replace(wording, patterns=(), examples=()))
 
     def prove(self, engine: Engine, may_act: MayAct) -> TrialProof:
         """Follow the table over the recorded answers. No agent is asked, so the proof needs no
-        repository and no rights.
+        repository and no rights, and compares no answer with a repository.
         """
         del may_act
-        bundle = read_bundle(
-            _built(self.wording.name, self._written(self.wording.description, {"role": {}})), KNOWN
-        )
+        bundle = read_bundle(self._without_workspace().source(), KNOWN)
         roles = {role: _NO_AGENT for role, _ in self.path}
         proof = prove(
             engine,
@@ -133,7 +132,14 @@ class CapturedWorkflow:
             return []
         return [f"the path had {len(self.path)} steps, and has {len(now)} now"]
 
-    def _written(self, described: str, policy: Mapping[str, Any]) -> str:
+    def _without_workspace(self) -> CapturedWorkflow:
+        roles = {
+            name: {**role, "schema": without_claims(role["schema"])}
+            for name, role in self.fields["roles"].items()
+        }
+        return replace(self, fields={**self.fields, "roles": roles, "policy": {"role": {}}})
+
+    def _written(self, described: str) -> str:
         """Return the text of the definition."""
         roles = self.fields["roles"]
         used = dict.fromkeys(role for role, _ in self.path)
@@ -151,7 +157,7 @@ class CapturedWorkflow:
                     "roles": "ROLES",
                     "moderator": _table(self.table),
                     "result": "result",
-                    "policy": write_literal(policy, indent="    "),
+                    "policy": write_literal(self.fields["policy"], indent="    "),
                     "parameters": write_literal(self.fields["parameters"], indent="    "),
                 },
             ),
