@@ -29,6 +29,7 @@ PARTS = {
             "uncaged_capture",
             "uncaged_schedules",
             "uncaged_telemetry",
+            "uncaged_cluster",
         ),
         ROOT / "engine",
     ),
@@ -57,6 +58,7 @@ MAY_IMPORT = {
         "uncaged_repair",
     },
     "uncaged_telemetry": {"uncaged_bundles", "uncaged_engine"},
+    "uncaged_cluster": {"uncaged_bundles", "uncaged_engine"},
     "uncaged_agents": {"uncaged_bundles", "uncaged_engine", "uncaged_models", "uncaged_tools"},
     "uncaged_roles": {"uncaged_bundles"},
     "uncaged_templates": {"uncaged_bundles", "uncaged_roles"},
@@ -74,6 +76,7 @@ FACES = {
     "uncaged_capture": ("door", "services", "api"),
     "uncaged_schedules": ("door", "services", "api"),
     "uncaged_telemetry": ("door", "services"),
+    "uncaged_cluster": ("services",),
 }
 """Packages of the core that each part may import, as any other distribution may."""
 PUBLIC_MODULES = (
@@ -89,7 +92,7 @@ FLOORS = (
     ("plugins", "settings", "journal", "processes", "listening"),
     ("door", "sandbox"),
     ("costs", "cells", "network", "effect_kinds"),
-    ("notify",),
+    ("notify", "stores"),
     ("state", "shipped", "proposals"),
     ("flows",),
     ("steps",),
@@ -117,6 +120,7 @@ HEAVY = (
     "playwright",
     "prometheus_client",
     "prompt_toolkit",
+    "psycopg",
     "pydantic",
     "pytest",
     "rich",

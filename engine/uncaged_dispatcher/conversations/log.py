@@ -16,9 +16,9 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
 from uncaged_engine.services.journal import (
     ChainedFile,
+    conversation_seed,
     create_chained,
     read_chained,
-    seed,
 )
 
 from .feedback import Feedback
@@ -43,7 +43,7 @@ def path_of(store: Store, id: str) -> Path:
 def create_log(store: Store, id: str, name: str, now_ms: int) -> None:
     """Make the log of a new conversation."""
     record = first_record(id, name, __version__, now_ms)
-    create_chained(path_of(store, id), open_line(record), _seed(id))
+    create_chained(path_of(store, id), open_line(record), conversation_seed(id))
 
 
 def read_state(store: Store, id: str) -> ConversationState:
@@ -54,7 +54,7 @@ def read_state(store: Store, id: str) -> ConversationState:
     """
     path = path_of(store, id)
     with _checked(path):
-        return state_of(str(path), read_chained(path, _seed(id)).lines)
+        return state_of(str(path), read_chained(path, conversation_seed(id)).lines)
 
 
 def read_records(store: Store, id: str, after: int = 0) -> Iterator[dict[str, Any]]:
@@ -64,7 +64,7 @@ def read_records(store: Store, id: str, after: int = 0) -> Iterator[dict[str, An
     """
     path = path_of(store, id)
     with _checked(path):
-        found = read_chained(path, _seed(id)).lines
+        found = read_chained(path, conversation_seed(id)).lines
     # each line is one record, numbered from the first line on
     yield from map(parse, found[after + 1 :])
 
@@ -88,7 +88,7 @@ class ConversationLog:
         """
         path = path_of(store, id)
         with _checked(path):
-            file = ChainedFile.open(path, _seed(id))
+            file = ChainedFile.open(path, conversation_seed(id))
         if file is None:
             return None
         try:
@@ -160,10 +160,6 @@ class ConversationLog:
         line = self._file.append(open_line(record))
         # the line as it will be read, so that the present state is what the next owner finds
         self.state.add(parse(line))
-
-
-def _seed(id: str) -> bytes:
-    return seed("conversation", id)
 
 
 @contextmanager

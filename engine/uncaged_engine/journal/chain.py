@@ -38,6 +38,11 @@ def seed(owner: str, name: str) -> bytes:
     return bytes(blake2b(f"{owner}/{name}".encode(), digest_size=DIGEST_BYTES).digest())
 
 
+def conversation_seed(name: str) -> bytes:
+    """Return the digest before the first line of a conversation."""
+    return seed("conversation", name)
+
+
 def link(previous: bytes, body: bytes) -> bytes:
     """Return the digest of a line whose text up to ``,"chain"`` is *body*."""
     # one call: half the time of two for a short line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..journal.archive import contents as journal_bytes
 from ..journal.archive import plain_of
-from ..journal.chain import seed
+from ..journal.chain import conversation_seed
 from ..journal.chained import ChainedFile, ChainedLines, create_chained, read_chained
 from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
@@ -18,11 +18,11 @@ __all__ = [
     "ChainedLines",
     "InfoLog",
     "JournalBusy",
+    "conversation_seed",
     "create_chained",
     "is_live",
     "journal_bytes",
     "plain_of",
     "read_chained",
-    "seed",
     "take",
 ]

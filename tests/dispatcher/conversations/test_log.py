@@ -20,7 +20,7 @@ from uncaged_dispatcher.conversations.log import (
 )
 from uncaged_dispatcher.conversations.requests import ConversationRequest
 from uncaged_dispatcher.conversations.results import NamedEntity, RequestResult, ResultChoice
-from uncaged_engine.services.journal import create_chained, seed
+from uncaged_engine.services.journal import create_chained
 
 ID = thread_id(7)
 RESULT = RequestResult(
@@ -136,7 +136,7 @@ def test_a_newer_conversation_is_refused_with_its_format(store: Store) -> None:
     directory_of(store).mkdir()
     path = path_of(store, ID)
     first = {"format": 2, "conversation": ID, "name": "x", "timestamp": 1}
-    create_chained(path, json.dumps(first)[:-1].encode(), seed("conversation", ID))
+    create_chained(path, json.dumps(first)[:-1].encode(), conversation_seed(ID))
     with pytest.raises(DamagedError, match="format 2 of a newer version"):
         read_state(store, ID)
     path.write_text(json.dumps({**first, "chain": "another"}) + "\n")

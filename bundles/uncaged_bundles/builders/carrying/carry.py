@@ -39,6 +39,7 @@ _OURS = frozenset(
         "capture",
         "schedules",
         "telemetry",
+        "cluster",
         "roles",
         "templates",
         "cli",

@@ -1,0 +1,56 @@
+"""Protocols of a store, and what an implementation outside a directory needs of the core."""
+
+from __future__ import annotations
+
+from ..journal.blobs import blob_hash
+from ..journal.chain import conversation_seed
+from ..journal.chain import seed as thread_seed
+from ..journal.journal import JournalBusy
+from ..journal.lines import END, MAX_LINE_BYTES, RESUME
+from ..stores.chains import ChainCheck
+from ..stores.names import parse_conversation, parse_document
+from ..stores.protocol import (
+    BlobStorage,
+    BundleStorage,
+    ChangedMeanwhile,
+    ConversationStorage,
+    DocumentStorage,
+    FenceRaised,
+    LineOwner,
+    RegistryStorage,
+    StoreBackend,
+    StoreOpener,
+    ThreadEntry,
+    ThreadHead,
+    ThreadNotes,
+    ThreadStorage,
+    VersionedBytes,
+)
+
+__all__ = [
+    "END",
+    "MAX_LINE_BYTES",
+    "RESUME",
+    "BlobStorage",
+    "BundleStorage",
+    "ChainCheck",
+    "ChangedMeanwhile",
+    "ConversationStorage",
+    "DocumentStorage",
+    "FenceRaised",
+    "JournalBusy",
+    "LineOwner",
+    "RegistryStorage",
+    "StoreBackend",
+    "StoreOpener",
+    "ThreadEntry",
+    "ThreadHead",
+    "ThreadNotes",
+    "ThreadStorage",
+    "VersionedBytes",
+    "blob_hash",
+    "conversation_seed",
+    "parse_conversation",
+    "parse_document",
+    "thread_seed",
+]

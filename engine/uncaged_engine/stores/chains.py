@@ -1,0 +1,50 @@
+"""Check of sealed lines against the chain that they continue, for all implementations of a
+store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from uncaged_bundles.errors import DamagedError
+
+from ..journal import chain
+from ..journal.lines import MAX_LINE_BYTES
+
+
+@dataclass(slots=True)
+class ChainCheck:
+    """Reader of lines that keeps the place up to which the chain holds.
+
+    subject: names the lines in messages ("thread 01J…"). digest: that of the last line, at first
+    the chain's seed. lines, size_bytes: of what was read.
+    """
+
+    subject: str
+    digest: bytes
+    lines: int = 0
+    size_bytes: int = 0
+
+    def add(self, line: bytes) -> None:
+        """Check the next line.
+
+        Raises:
+            DamagedError: it is too long, has a line break inside, or does not follow the last one.
+        """
+        digest = None
+        if len(line) <= MAX_LINE_BYTES and line.find(b"\n") == len(line) - 1:
+            digest = chain.check(self.digest, line)
+        if digest is None:
+            raise DamagedError(
+                f"{self.subject}, line {self.lines}: it does not follow the chain of the lines before it; it was changed or damaged"
+            )
+        self.digest = digest
+        self.lines += 1
+        self.size_bytes += len(line)
+
+    def checked(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield *lines*, each after its check. Raises: as `add`."""
+        for line in lines:
+            self.add(line)
+            yield line
