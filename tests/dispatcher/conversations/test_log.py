@@ -20,7 +20,7 @@ from uncaged_dispatcher.conversations.log import (
 )
 from uncaged_dispatcher.conversations.requests import ConversationRequest
 from uncaged_dispatcher.conversations.results import NamedEntity, RequestResult, ResultChoice
-from uncaged_engine.services.journal import create_chained
+from uncaged_engine.services.journal import conversation_seed, create_chained
 
 ID = thread_id(7)
 RESULT = RequestResult(
