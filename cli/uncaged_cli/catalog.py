@@ -41,7 +41,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "show": "Show a flow: description, permissions, roles, parameters.",
         "tools": "List the flows as tools for models.",
         "mcp": "Serve flows and threads to MCP clients.",
-        "serve": "Serve the routes of all packages on one port of this machine.",
+        "serve": "Serve the web page and its API on one port of this machine.",
         "graph": "Draw the graph of a flow's roles.",
         "history": "List the versions of a flow.",
         "diff": "Compare two versions: policy, roles, schemas, graph, source.",

@@ -22,6 +22,7 @@ from uncaged_bundles.errors import UsageError
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen, token_of
 
+from .certificate import check_certificate
 from .connections import HttpConnection, WebSocketConnection
 from .due_schedules import start_due
 from .health import is_health_path
@@ -50,9 +51,12 @@ class ServerTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """A server that is ready. problems: a message for each route that is not served."""
+    """A server that is ready. port: where it listens, which is not that of the address behind a
+    proxy. problems: a message for each route that is not served.
+    """
 
     address: str
+    port: int
     routes: tuple[str, ...]
     problems: tuple[str, ...]
 
@@ -117,9 +121,11 @@ def serve(
             that did not end in time, and about each schedule that could not be started. read_only:
             refuse what may change something, and start no schedule.
     Raises:
-        UsageError: the port is taken, or the place is not safe.
+        UsageError: the port is taken, the place is not safe, or its certificate cannot be used.
     """
     place.check()
+    if place.certificate:
+        check_certificate(*place.certificate)
     with listen(place.port, place.host) as listener:
         asyncio.run(
             _serve(
@@ -155,6 +161,7 @@ async def _serve(
     ]
     serving = Serving(
         address=f"{origin or f'http://{LOOPBACK}:{port}'}/",
+        port=port,
         routes=tuple(lifespan.route.name for lifespan in started),
         problems=(*problems, *filter(None, failures)),
     )

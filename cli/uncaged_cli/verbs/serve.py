@@ -80,14 +80,16 @@ def command(
             json_output.line(
                 {
                     "address": serving.address,
+                    "port": serving.port,
                     "tokenFile": str(token_file),
                     "routes": list(serving.routes),
                     "problems": list(serving.problems),
                 }
             )
         else:
+            behind = f" from port {serving.port} of {host}" if behind_proxy else ""
             result(
-                f"serving {serving.address} ({', '.join(serving.routes) or 'no routes'}),"
+                f"serving {serving.address}{behind} ({', '.join(serving.routes) or 'no routes'}),"
                 f" token in {token_file}; stop with Ctrl-C"
             )
         if entrance is not None:

@@ -97,7 +97,8 @@ class Guard:
             credentials[0], _BEARER + self.token.encode()
         ):
             message = (
-                "the token is missing or wrong; `uncaged-workflow mcp config` says where it is"
+                "the token is missing or wrong; "
+                f"`uncaged-workflow mcp config claude --http {self.port}` prints the path of its file"
             )
             return Denial(status=401, message=message, headers={"WWW-Authenticate": "Bearer"})
         return None

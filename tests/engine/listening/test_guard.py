@@ -57,6 +57,8 @@ def test_a_request_is_served_only_with_token_host_and_no_foreign_origin(
     denied = GUARD.denial(headers)
     assert (denied.status if denied is not None else None) == status
     assert TOKEN not in f"{denied!r} {GUARD!r}"
+    if denied is not None and status == 401:
+        assert "`uncaged-workflow mcp config claude --http 8811`" in denied.message
 
 
 OFFERED = (b"Sec-WebSocket-Protocol", f"uncaged-workflow, uncaged-token.{TOKEN}".encode())
