@@ -94,6 +94,15 @@ def usage_of(record: Mapping[str, object]) -> object:
     return error.get("usage") if isinstance(error, Mapping) else None
 
 
+def counted_usage(record: Mapping[str, object]) -> object:
+    """Return what a record of a thread's own adds to its sum: the usage of a step, a part, a void
+    or a try that failed. That of a further answer is in the step's, and that of the end is the sum.
+    """
+    if "end" in record or ("attempt" in record and "because" not in record):
+        return None
+    return usage_of(record)
+
+
 def total(usages: Iterable[object]) -> Spent:
     """Add up usages."""
     spent = Spent()

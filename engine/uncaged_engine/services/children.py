@@ -16,7 +16,7 @@ from ..api import Engine
 from ..door.children import depth_of, derived_id
 from ..door.effects import EffectContext
 from ..door.outcomes import Outcome, Void
-from ..journal.usage import NOTHING, SPENDING_LIMITS, usage_of
+from ..journal.usage import NOTHING, SPENDING_LIMITS, counted_usage
 from ..state.reason import doubt_about
 from ..threads.children import options_of, outcome_of
 
@@ -135,12 +135,7 @@ def _follow(engine: Engine, child: ThreadId, context: EffectContext) -> str:
         usage = event.body.get("usage") if event.kind == "progress" else None
         if event.kind == "status":
             status = str(event.body["status"])
-        elif (
-            event.kind == "record"
-            and (used := usage_of(event.body))
-            and "end" not in event.body
-            and "attempt" not in event.body
-        ):
+        elif event.kind == "record" and (used := counted_usage(event.body)):
             spent = spent.plus(used)
             context.progress({"child": child, "usage": spent.document()})
         elif event.kind == "record" and "intent" in event.body:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ..costs.prices import priced
-from ..journal.usage import NOTHING, SPENDING_LIMITS, Spent, usage_of
+from ..journal.usage import NOTHING, SPENDING_LIMITS, Spent, counted_usage, usage_of
 
-__all__ = ["NOTHING", "SPENDING_LIMITS", "Spent", "priced", "usage_of"]
+__all__ = ["NOTHING", "SPENDING_LIMITS", "Spent", "counted_usage", "priced", "usage_of"]

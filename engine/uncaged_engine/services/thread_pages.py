@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..state.observe import read_start
+from ..state.observe import agents_by_role, read_start
 from ..state.observe import summarise_thread as read_thread
 from ..threads.ending import EXIT_CODES, UNSUCCESSFUL
 from ..threads.filtering import ThreadFilter, versions_of
@@ -16,6 +16,7 @@ __all__ = [
     "ThreadCounts",
     "ThreadFilter",
     "ThreadPage",
+    "agents_by_role",
     "count",
     "read_start",
     "read_thread",

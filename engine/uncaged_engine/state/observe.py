@@ -120,15 +120,19 @@ def summarise(
     return read_summary(store, bundle, thread, path)[0]
 
 
-def summarise_thread(store: Store, bundle: BundleHash, thread: ThreadId) -> ThreadSummary:
+def summarise_thread(
+    store: Store, bundle: BundleHash, thread: ThreadId, *, up_to: int | None = None
+) -> ThreadSummary:
     """Do the same for a journal that may be packed by now.
 
+    Args:
+        up_to: reads it as if it ended at this place, the end of a line.
     Raises:
         NotFoundError: there is none.
     """
     plain = store.data_path(bundle, thread)
     path = plain if plain.exists() else plain.with_name(plain.name + archive.SUFFIX)
-    return summarise(store, bundle, thread, path)
+    return read_summary(store, bundle, thread, path, up_to)[0]
 
 
 def read_start(store: Store, bundle: BundleHash, thread: ThreadId) -> Mapping[str, Any]:
@@ -143,7 +147,11 @@ def read_start(store: Store, bundle: BundleHash, thread: ThreadId) -> Mapping[st
 
 
 def read_summary(
-    store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
+    store: Store,
+    bundle: BundleHash,
+    thread: ThreadId,
+    path: Path | str,
+    up_to: int | None = None,
 ) -> tuple[ThreadSummary, bool | None]:
     """Return the same, and what decides it while no process holds the journal's lock. True: the
     journal's bytes alone. False: a handler, the bundle or other threads, too; they say whether a
@@ -152,7 +160,7 @@ def read_summary(
     Raises:
         NotFoundError: it was removed since it was looked up.
     """
-    summary, is_settled = _summary_of_file(store, bundle, thread, path)
+    summary, is_settled = _summary_of_file(store, bundle, thread, path, up_to)
     if is_imported(path, thread):
         summary = replace(summary, imported=True, agents=())  # a stranger's
     return summary, is_settled
@@ -165,12 +173,12 @@ def is_imported(path: Path | str, thread: ThreadId) -> bool:
 
 
 def _summary_of_file(
-    store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str
+    store: Store, bundle: BundleHash, thread: ThreadId, path: Path | str, up_to: int | None
 ) -> tuple[ThreadSummary, bool | None]:
     try:
         fd = -1 if os.fspath(path).endswith(archive.SUFFIX) else _opened(path)
         if fd < 0:
-            data = archive.contents(Path(path))
+            data = archive.contents(Path(path))[:up_to]
             history = recover(data, bundle, thread)
             return summary_of(history, store, bundle, thread, data, locked=False), _is_settled(
                 history
@@ -179,7 +187,7 @@ def _summary_of_file(
             # before its size: a thread that ends in between is not taken for a dead one
             locked = lock.is_held(fd)
             why = None if locked else trouble.find(Path(path))
-            size = os.fstat(fd).st_size
+            size = os.fstat(fd).st_size if up_to is None else up_to
             if why is not None or size <= WINDOW_BYTES:
                 size = size if why is None or why.on_disk is None else min(size, why.on_disk)
                 data = read_range(fd, 0, size)
@@ -373,13 +381,21 @@ def summary_of(
 
 def agents_of(start: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the agents in a start record, each once."""
+    return tuple(dict.fromkeys(agents_by_role(start).values()))
+
+
+def agents_by_role(start: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the agents in a start record by role, "" for the default one."""
     bound = start.get("agents")
     if not isinstance(bound, Mapping):
-        return ()
+        return {}
     roles = bound.get("roles")
-    agents = [bound.get("default"), *(roles.values() if isinstance(roles, Mapping) else ())]
-    names = [str(one["name"]) for one in agents if isinstance(one, Mapping) and "name" in one]
-    return tuple(dict.fromkeys(names))
+    agents = {"": bound.get("default"), **(roles if isinstance(roles, Mapping) else {})}
+    return {
+        str(role): str(agent["name"])
+        for role, agent in agents.items()
+        if isinstance(agent, Mapping) and "name" in agent
+    }
 
 
 def _last_timestamp(data: bytes) -> int:
