@@ -2,8 +2,10 @@
 status, or does something else now.
 
 Rule 1: a running thread has one follower for all clients (`hub`), and only while there are clients.
-Rule 2: a client gets the last document of a thread, not each. One that leaves too many unread is
-dropped.
+Rule 2: a client gets the last document of a thread, not each, and none twice in a row. One that
+leaves too many unread is dropped.
+Rule 3: a thread that is taken up is in the table at once, with its task, which is cancelled when it
+leaves the table. A thread leaves before its last state is read, so that a later take-up is seen.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
-from uncaged_engine.api import Engine
+from uncaged_engine.api import Engine, Event, ThreadSummary
 from uncaged_engine.services.journal import is_live
 from uncaged_engine.services.thread_pages import read_thread
 
@@ -30,6 +32,8 @@ MOST_WAITING = 5000
 """Threads whose documents may wait for a client."""
 MOST_FOLLOWED = 500
 """Threads that are followed; of others a client sees that they began and how they ended."""
+LOOK_S = 0.5
+"""Interval of the looks at the lock of a thread that cannot be followed yet."""
 INTERVAL_S = 0.1
 """Shortest time between two batches for a client."""
 
@@ -37,13 +41,21 @@ Change = tuple[str, Mapping[str, object]]
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class _Followed:
-    """A thread with its feed. live: None until it was read; what was heard by then is `early`."""
+class _Taken:
+    """A thread that a worker took up.
 
-    feed: ThreadFeed
-    listener: Listener
+    task: reads it, and begins to follow it. feed, listener: None while it is not followed. live:
+    None until it was read; what was heard by then is `early`. shown: its last published document.
+    """
+
+    bundle: BundleHash
+    thread: ThreadId
+    task: asyncio.Task[None] | None = None
+    feed: ThreadFeed | None = None
+    listener: Listener | None = None
     live: LiveThread | None = None
     early: list[Told] = field(default_factory=list)
+    shown: Mapping[str, object] | None = None
 
 
 class ListChanges:
@@ -86,19 +98,21 @@ class LiveList:
         self._engine = engine
         self._hub: EventHub = hub_of(engine)
         self._clients: list[ListChanges] = []
-        self._followed: dict[ThreadId, _Followed] = {}
-        self._beginning: set[ThreadId] = set()
+        self._taken: dict[ThreadId, _Taken] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[ListChanges]:
-        """Subscribe to the changes from now on."""
+        """Subscribe to the changes from now on, and to the present documents of running threads."""
         client = ListChanges()
         self._clients.append(client)
         if len(self._clients) == 1:
             self._hub.taken_up.append(self._see)
             self._hub.watch()
             self._spawn(self._begin())
+        for one in self._taken.values():
+            if one.shown is not None:
+                client.put(one.thread, ("thread", one.shown))
         try:
             yield client
         finally:
@@ -107,86 +121,126 @@ class LiveList:
                 self._end()
 
     async def _begin(self) -> None:
-        for one in await asyncio.to_thread(self._engine.running):
-            self._see([(one.hash, one.thread_id)])
+        running = await asyncio.to_thread(self._engine.running)
+        if self._clients:
+            self._see([(one.hash, one.thread_id) for one in running])
 
     def _end(self) -> None:
         self._hub.taken_up.remove(self._see)
-        for thread in tuple(self._followed):
-            self._leave(thread)
+        for one in tuple(self._taken.values()):
+            self._leave(one)
 
     def _see(self, taken_up: list[TakenUp] | None) -> None:
-        if taken_up is None:
+        if taken_up is None:  # it is not known what was taken up meanwhile
             self._publish("", ("reload", {}))
+            self._spawn(self._begin())
         for bundle, thread in taken_up or ():
-            if thread not in self._followed and thread not in self._beginning:
-                self._beginning.add(thread)
-                self._spawn(self._follow(bundle, thread))
+            if thread not in self._taken:
+                one = self._taken[thread] = _Taken(bundle=bundle, thread=thread)
+                one.task = self._spawn(self._follow(one))
 
-    async def _follow(self, bundle: BundleHash, thread: ThreadId) -> None:
+    async def _follow(self, one: _Taken) -> None:
+        path = self._engine.store.data_path(one.bundle, one.thread)
         try:
-            await self._read(bundle, thread)
-            if not self._clients or len(self._followed) >= MOST_FOLLOWED:
-                return
-            listener = partial(self._hear, thread)
-            feed = self._hub.listen(bundle, thread, listener)
-            followed = self._followed[thread] = _Followed(feed=feed, listener=listener)
-            status = await feed.reached()
-            # after the feed has begun: what happens meanwhile is heard
-            followed.live = await asyncio.to_thread(LiveThread.read, self._engine, bundle, thread)
-            if status.body["status"] != "running" and not is_live(feed.path):
-                await self._settle(bundle, thread)
-                return
-            self._publish(thread, ("thread", followed.live.document()))
-            for told in followed.early:
-                self._hear(thread, told)
+            self._show(one, listed_document(await self._read(one), None))
+            while self._is_full():
+                if not is_live(path):
+                    self._settle(one)
+                await asyncio.sleep(LOOK_S)
+            one.listener = partial(self._hear, one)
+            one.feed = self._hub.listen(one.bundle, one.thread, one.listener)
+            # the feed of a thread that had stopped notices a little later that it goes on
+            while (reached := await one.feed.reached()).body["status"] != "running":
+                if not is_live(path):
+                    self._settle(one)
+                await asyncio.sleep(LOOK_S)
+            live = await asyncio.to_thread(
+                LiveThread.read, self._engine, one.bundle, one.thread, reached.place
+            )
+            one.live = live
+            for told in one.early:
+                if not _is_read(told, reached.place):
+                    self._hear(one, told)
+            self._show(one, live.document())
         except (UncagedError, OSError):
-            self._publish(thread, ("gone", {"threadId": thread}))
-            self._leave(thread)
-        finally:
-            self._beginning.discard(thread)
+            self._lose(one)
 
-    def _hear(self, thread: ThreadId, told: Told) -> None:
-        followed = self._followed.get(thread)
-        if followed is None:
+    def _hear(self, one: _Taken, told: Told) -> None:
+        if not self._is_there(one):
             return
-        if followed.live is None:
-            followed.early.append(told)
+        if one.live is None:
+            one.early.append(told)
         elif isinstance(told, UncagedError):
-            self._leave(thread)
-            self._publish(thread, ("gone", {"threadId": thread}))
+            self._lose(one)
         elif told.kind == "status" and told.body["status"] != "running":
-            self._spawn(self._settle(followed.live.summary.hash, thread))
+            self._settle(one)
         else:
-            followed.live.apply(told)
-            self._publish(thread, ("thread", followed.live.document()))
+            one.live.apply(told)
+            self._show(one, one.live.document())
 
-    async def _settle(self, bundle: BundleHash, thread: ThreadId) -> None:
-        """Publish how a thread stopped, and leave it."""
-        self._leave(thread)
-        await self._read(bundle, thread)
+    def _show(self, one: _Taken, document: Mapping[str, object]) -> None:
+        """Publish the document of a thread, unless it is as before or not of this entry's time."""
+        if self._is_there(one) and document != one.shown:
+            one.shown = document
+            self._publish(one.thread, ("thread", document))
 
-    async def _read(self, bundle: BundleHash, thread: ThreadId) -> None:
+    def _settle(self, one: _Taken) -> None:
+        """Leave a thread, and publish how it stopped."""
+        self._leave(one)
+        self._spawn(self._end_of(one))
+
+    async def _end_of(self, one: _Taken) -> None:
         try:
-            summary = await asyncio.to_thread(read_thread, self._engine.store, bundle, thread)
+            summary = await self._read(one)
         except (UncagedError, OSError):
-            self._publish(thread, ("gone", {"threadId": thread}))
-        else:
-            self._publish(thread, ("thread", listed_document(summary, None)))
+            self._lose(one)
+            return
+        if one.thread in self._taken:
+            return  # it was taken up again, which is newer
+        document = listed_document(summary, None)
+        if document != one.shown:
+            self._publish(one.thread, ("thread", document))
+        if summary.status == "running" and self._clients:
+            self._see([(one.bundle, one.thread)])  # it was taken up again before it was left
 
-    def _leave(self, thread: ThreadId) -> None:
-        followed = self._followed.pop(thread, None)
-        if followed is not None:
-            self._hub.leave(followed.feed, followed.listener)
+    async def _read(self, one: _Taken) -> ThreadSummary:
+        return await asyncio.to_thread(read_thread, self._engine.store, one.bundle, one.thread)
+
+    def _lose(self, one: _Taken) -> None:
+        """Leave a thread that cannot be read."""
+        self._leave(one)
+        if one.thread not in self._taken:
+            self._publish(one.thread, ("gone", {"threadId": one.thread}))
+
+    def _leave(self, one: _Taken) -> None:
+        if self._is_there(one):
+            del self._taken[one.thread]
+        if one.task is not None:
+            one.task.cancel()
+        if one.feed is not None and one.listener is not None:
+            self._hub.leave(one.feed, one.listener)
+            one.feed = one.listener = None
 
     def _publish(self, thread: str, change: Change) -> None:
         for client in self._clients:
             client.put(thread, change)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)  # the loop keeps a weak reference
         task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _is_there(self, one: _Taken) -> bool:
+        return self._taken.get(one.thread) is one
+
+    def _is_full(self) -> bool:
+        return sum(one.feed is not None for one in self._taken.values()) >= MOST_FOLLOWED
+
+
+def _is_read(told: Told, place: int) -> bool:
+    """Whether an event is a record that is before a place of the journal."""
+    return isinstance(told, Event) and told.kind == "record" and told.place <= place
 
 
 _LISTS: WeakKeyDictionary[Engine, LiveList] = WeakKeyDictionary()

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_engine.api import Engine, Event, ThreadSummary
+from uncaged_engine.services.costs import counted_usage
 from uncaged_engine.services.documents import summary_document
-from uncaged_engine.services.thread_pages import read_start, read_thread
+from uncaged_engine.services.thread_pages import agents_by_role, read_start, read_thread
 from uncaged_engine.services.threads import effect_label, intended
 
 MOST_LABEL = 200
@@ -26,14 +27,15 @@ class LiveThread:
     doing: Mapping[str, object] | None = None
 
     @classmethod
-    def read(cls, engine: Engine, bundle: BundleHash, thread: ThreadId) -> Self:
-        """Read a thread, and ask its worker what it does.
+    def read(cls, engine: Engine, bundle: BundleHash, thread: ThreadId, place: int) -> Self:
+        """Read a thread that runs up to a place of its journal, from which `apply` goes on, and ask
+        its worker what it does.
 
         Raises:
             NotFoundError: it was removed.
         """
-        summary = read_thread(engine.store, bundle, thread)
-        agents = agent_names(read_start(engine.store, bundle, thread))
+        summary = _running(read_thread(engine.store, bundle, thread, up_to=place))
+        agents = agents_by_role(read_start(engine.store, bundle, thread))
         work = {one["threadId"]: one for one in engine.working([bundle])}
         doing = doing_document(work.get(thread), agents)
         return cls(summary=summary, agents=agents, doing=doing)
@@ -41,12 +43,10 @@ class LiveThread:
     def apply(self, event: Event) -> None:
         """Take in an event of the running thread."""
         body = event.body
-        fields: dict[str, Any] = {"status": "running", "success": None}
+        fields: dict[str, Any] = {}
         if event.kind == "record":
             fields["updated_ms"] = body.get("timestamp", self.summary.updated_ms)
-            usage = body.get("usage") or (body.get("error") or {}).get("usage")
-            if usage:
-                fields["spent"] = self.summary.spent.plus(usage)
+            fields["spent"] = self.summary.spent.plus(counted_usage(body))
             if "intent" in body:
                 self.doing = self._intended(body)
             elif "seq" in body and not {"sub", "attempt", "void"} & body.keys():
@@ -56,7 +56,7 @@ class LiveThread:
                 self.doing = None
         elif event.kind == "progress" and self.doing is not None and body.get("text"):
             self.doing = {**self.doing, "progress": str(body["text"])[:MOST_LABEL]}
-        self.summary = replace(self.summary, message="", **fields)
+        self.summary = _running(replace(self.summary, **fields))
 
     def document(self) -> Mapping[str, object]:
         return listed_document(self.summary, self.doing)
@@ -100,15 +100,6 @@ def doing_document(
     }
 
 
-def agent_names(start: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the names of the agents of a start record by role, "" for the default one."""
-    bound = start.get("agents")
-    if not isinstance(bound, Mapping):
-        return {}
-    roles = bound.get("roles")
-    agents = {"": bound.get("default"), **(roles if isinstance(roles, Mapping) else {})}
-    return {
-        str(role): str(agent["name"])
-        for role, agent in agents.items()
-        if isinstance(agent, Mapping) and "name" in agent
-    }
+def _running(summary: ThreadSummary) -> ThreadSummary:
+    """Return a summary with the status that a part of a running thread's journal does not show."""
+    return replace(summary, status="running", success=None, message="", undecided=())

@@ -14,12 +14,13 @@ from uncaged_engine.api import Engine, RunOptions, ThreadSummary
 from uncaged_engine.services.thread_pages import (
     STATUSES,
     ThreadFilter,
+    agents_by_role,
     count,
     read_start,
     versions_of,
 )
 
-from ..live_thread import agent_names, doing_document, listed_document
+from ..live_thread import doing_document, listed_document
 from .endpoints import ApiDocument, ApiEndpoint, Asked, Fields
 from .errors import response_of
 from .summaries import SummaryDocument
@@ -187,7 +188,7 @@ def _doing(
     work = {one["threadId"]: one for one in engine.working({one.hash for one in running})}
     found: dict[str, Mapping[str, object] | None] = {}
     for one in running:
-        agents = agent_names(read_start(engine.store, one.hash, one.thread_id))
+        agents = agents_by_role(read_start(engine.store, one.hash, one.thread_id))
         found[one.thread_id] = doing_document(work.get(one.thread_id), agents)
     return found
 
