@@ -478,7 +478,8 @@ class Engine:
         config = self.config
         if config.notify is None:
             raise UsageError(
-                "config.yaml has no section `notify`; write for example notify: {command: [notify-send, '{title}', '{message}']}"
+                f"{self.store.config_path} has no section `notify`; write for example"
+                " notify: {command: [notify-send, '{title}', '{message}']}"
             )
         variables = os.environ if environment is None else environment
         deliver(notification, config.notify, config, variables)

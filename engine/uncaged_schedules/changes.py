@@ -54,10 +54,15 @@ def add(
         name: None takes the flow's. timezone: None takes this machine's. directory: None takes the
             current one. agents, limits: see `Schedule`; a limit that is None binds nothing.
     Raises:
-        UsageError: the expression, the zone or a parameter is not valid, or the name is taken.
+        UsageError: the expression, the zone, a parameter or the workspace is not valid, or the name
+            is taken.
         NotFoundError, RefusedError: there is no such flow, or it is disabled.
     """
     bundle = engine.bundle(flow)
+    if workspace is not None and not workspace.is_dir():
+        raise UsageError(
+            f"the workspace {str(workspace)!r} is not a directory; name another with --workspace DIR"
+        )
     timing = parse_timing(cron, timezone or local_timezone())
     where = (directory or Path.cwd()).absolute()
     parameters = dict(params or {})

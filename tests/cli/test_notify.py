@@ -67,8 +67,8 @@ def test_a_notification_is_sent_to_try_the_settings(command: Command, tmp_path: 
     """Without a section the advice is one; a delivery is confirmed, a failure is the exit code. A
     command that lists a dead thread notifies of it once.
     """
-    assert "no section `notify`" in command("notify", "test").stderr
     config = tmp_path / "store" / "config.yaml"
+    assert f"{config} has no section `notify`" in command("notify", "test").stderr
     config.write_text(f"notify: {{command: [cp, /dev/stdin, '{tmp_path}/{{event}}']}}\n")
     assert json.loads(command("notify", "test", "--json").stdout) == {"delivered": True}
     assert json.loads((tmp_path / "test").read_text())["event"] == "test"

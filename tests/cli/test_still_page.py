@@ -37,3 +37,5 @@ def test_a_page_of_any_thread_holds_texts_as_data(
         digest = base64.b64encode(sha256(text.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in page
     assert list(tmp_path.glob("*.tmp")) == []
+    printed = command("thread", "show", "latest", "--html", "-")
+    assert data_of(printed.stdout) == data_of(page) and "0 pictures" in printed.stderr

@@ -430,6 +430,7 @@ def test_past_threads_are_tests_of_their_flow(
     it is released.
     """
     flow("echo")
+    assert "no past threads of echo to replay" in command("regress", "echo").stderr
     for _ in range(3):
         command("run", "echo", "--prompt", "x", "--param", "times=1")
     assert command("regress", "echo").stdout == "3 threads identical\n"

@@ -244,6 +244,8 @@ def test_a_schedule_is_checked_when_it_is_added(store: Store) -> None:
         add(engine, "cuont", "@daily")
     with pytest.raises(UsageError, match="n"):
         add(engine, "strict", "@daily")
+    with pytest.raises(UsageError, match="gone' is not a directory"):
+        add(engine, "count", "@daily", workspace=store.root / "gone")
     with pytest.raises(UsageError, match="no name of a schedule"):
         add(engine, "count", "@daily", name="../count")
     with pytest.raises(NotFoundError, match="there are none"):

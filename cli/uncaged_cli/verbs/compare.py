@@ -50,7 +50,7 @@ SHOWN_COLUMNS = 120
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A fork with the JSON of FILE as outcome of the last kept step. Two or more.",
+    help="A fork with the JSON of FILE as outcome of the last kept step. Two to eight.",
 )
 @click.option(
     "--agent",
@@ -58,7 +58,7 @@ SHOWN_COLUMNS = 120
     multiple=True,
     metavar="[ROLE=]NAME",
     shell_complete=complete_agents,
-    help="A fork with this agent for all roles, or for one role. Two or more.",
+    help="A fork with this agent for all roles, or for one role. Two to eight.",
 )
 @agent_settings_option
 @limit_options
@@ -94,10 +94,10 @@ def command(
     from uncaged_engine.threads.ending import ending_of
 
     engine = open_engine()
-    variants = variants_of(files, agents)
     source = engine.thread(thread).summary
     if agents and not engine.bundle(source.hash).descriptor.asked_roles:
         raise UsageError(f"flow {source.name!r} asks no agent; --set compares outcomes of a step")
+    variants = variants_of(files, agents)
     sides = start_sides(
         engine,
         source.thread_id,

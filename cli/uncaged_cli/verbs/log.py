@@ -35,7 +35,7 @@ Reader = Callable[[], "list[LogLine]"]
     "limit",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Print only the last N lines; without THREAD 100 if omitted.",
+    help="Print only the last N entries, which may have several lines; without THREAD 100 if omitted.",
 )
 @json_option
 def command(thread: str | None, follow: bool, limit: int | None, as_json: bool) -> None:

@@ -57,6 +57,9 @@ def command(*, flow: str, as_json: bool) -> int:
         return EXIT_DIFFERENT if different else 0
     for one in groups:
         result(*group_line(one))
+    if not total:
+        note(f"no past threads of {flow} to replay with {bundle.hash}; nothing was checked")
+        return 0
     threads = f"{total} past thread{'' if total == 1 else 's'} of {flow} with {bundle.hash}"
     counts = f"{identical} identical, {different} different"
     note(f"{threads}: {counts}{f', {fixed} failed before and succeed now' if fixed else ''}")

@@ -92,7 +92,7 @@ def add_schedule(
     **limits: Any,
 ) -> None:
     """Start FLOW at each time of CRON: five fields (minute, hour, day, month, weekday), or @hourly,
-    @daily, @weekly, @monthly, @yearly.
+    @daily or @midnight, @weekly, @monthly, @yearly or @annually.
 
     The version of the flow is the one that is current when a thread starts. Threads run in the
     current directory, with the environment of the timer.

@@ -5,6 +5,7 @@ removes it.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +76,7 @@ def command() -> None:
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a page that shows the thread with all its steps and pictures to FILE.",
+    help="Write a page that shows the thread with all its steps and pictures to FILE, or to standard output if it is -.",
 )
 @click.option("--trace", is_flag=True, help="Show the tool calls of the agents instead.")
 @json_option
@@ -126,7 +127,7 @@ def show(
 
 
 def write_page(engine: Engine, thread: str, file: Path) -> None:
-    """Write the page that shows a thread."""
+    """Write the page that shows a thread. file: ``-`` is standard output."""
     from uncaged_bundles.storage.files import write_atomically
     from uncaged_engine.services.secrets import redact
     from uncaged_serve.still import still_page
@@ -141,8 +142,13 @@ def write_page(engine: Engine, thread: str, file: Path) -> None:
         redact=lambda value: redact(value, known),
     )
     data = page.text.encode()
-    write_atomically(file.absolute(), data)
-    result(f"{file}: {spell_bytes(len(data))}, {page.pictures} pictures")
+    written = f"{spell_bytes(len(data))}, {page.pictures} pictures"
+    if str(file) == "-":
+        sys.stdout.buffer.write(data)
+        note(written)
+    else:
+        write_atomically(file.absolute(), data)
+        result(f"{file}: {written}")
     if page.note:
         note(page.note)
 
