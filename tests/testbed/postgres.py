@@ -1,0 +1,167 @@
+"""PostgreSQL server of the distribution's package, for the tests of one process: a Unix socket and
+a port of loopback, in a temporary directory, without flushes to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+SUPERUSER = "postgres"
+UNPRIVILEGED_ID = 65534
+"""The server refuses to run as root; then it runs as this user and group."""
+READY = b"database system is ready to accept connections"
+START_ATTEMPTS = 5
+STOP_S = 60.0
+SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "60",
+}
+
+
+def programs() -> Path | None:
+    """Return the directory of the newest installed server's programs, as Debian installs them;
+    None if there is none.
+    """
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    return max(found, key=lambda path: int(path.parent.name), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresServer:
+    """A running server. directory: of its Unix socket. password: of the superuser, at the port;
+    the socket asks for none.
+    """
+
+    directory: Path
+    port: int
+    password: str
+    process: subprocess.Popen[bytes]
+
+    def address(self, schema: str, *, user: str = SUPERUSER, database: str = SUPERUSER) -> str:
+        """Return the address of the store in a schema, through the Unix socket."""
+        return f"postgresql://{user}@/{database}?host={self.directory}&port={self.port}&schema={schema}"
+
+    def connect(self, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect as the superuser. options: of libpq."""
+        chosen = {"host": str(self.directory), "port": self.port, "dbname": SUPERUSER}
+        return psycopg.connect(autocommit=True, **{"user": SUPERUSER, **chosen, **options})
+
+    def new_schema(self) -> str:
+        """Return the name of a schema that no other test uses."""
+        return f"test_{secrets.token_hex(6)}"
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """Start a server; end it by its process id."""
+    bin_directory = programs()
+    assert bin_directory is not None
+    directory = Path(tempfile.mkdtemp(prefix="pg-"))  # short: a socket's path has 107 bytes
+    if os.geteuid() == 0:
+        os.chown(directory, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+    try:
+        password = _initialise(bin_directory, directory)
+        port, process = _started(bin_directory, directory)
+        try:
+            yield PostgresServer(
+                directory=directory, port=port, password=password, process=process
+            )
+        finally:
+            _end(process)
+    finally:
+        shutil.rmtree(directory)
+
+
+def _initialise(bin_directory: Path, directory: Path) -> str:
+    password = secrets.token_hex(8)
+    file = directory / "password"
+    file.write_text(password)
+    file.chmod(0o644)
+    words = [
+        *(str(bin_directory / "initdb"), "-D", str(directory / "data"), "-U", SUPERUSER),
+        *("--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C"),
+        *("--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={file}"),
+    ]
+    done = subprocess.run(
+        [*_unprivileged(), *words], capture_output=True, text=True, check=False, cwd=directory
+    )
+    assert done.returncode == 0, done.stderr
+    return password
+
+
+def _started(bin_directory: Path, directory: Path) -> tuple[int, subprocess.Popen[bytes]]:
+    """Start the server at a free port. Another process may take the port first; then take the
+    next one.
+    """
+    seen: list[bytes] = []
+    for _ in range(START_ATTEMPTS):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port: int = free.getsockname()[1]
+        settings = {
+            **SETTINGS,
+            "listen_addresses": "127.0.0.1",
+            "port": str(port),
+            "unix_socket_directories": str(directory),
+        }
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        process = subprocess.Popen(
+            [
+                *_unprivileged(),
+                *(str(bin_directory / "postgres"), "-D", str(directory / "data")),
+                *options,
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=directory,
+        )
+        assert process.stderr is not None
+        for line in process.stderr:
+            seen.append(line)
+            if READY in line:
+                threading.Thread(target=_drain, args=(process,), daemon=True).start()
+                return port, process
+        process.wait()
+        process.stderr.close()
+    raise AssertionError(b"".join(seen).decode())
+
+
+def _unprivileged() -> Sequence[str]:
+    """Words before a program: it ends with the tests, and is not root."""
+    user, group = f"--reuid={UNPRIVILEGED_ID}", f"--regid={UNPRIVILEGED_ID}"
+    become = (user, group, "--clear-groups") if os.geteuid() == 0 else ()
+    return ("setpriv", *become, "--pdeathsig=INT")
+
+
+def _drain(process: subprocess.Popen[bytes]) -> None:
+    assert process.stderr is not None
+    while process.stderr.read(65536):
+        pass
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGINT)  # ends its sessions
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    assert process.stderr is not None
+    process.stderr.close()
