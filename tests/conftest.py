@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, settings
 from testbed.forked_commands import ForkedCommands, forked_commands
+from testbed.postgres import PostgresServer, postgres_server
 from testbed.processes import end_workers, workers_of
 from testbed.requirements import NAMES, need
 from uncaged_bundles.storage.store import Store
@@ -69,6 +70,14 @@ def _no_worker_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     assert left == [] or end_workers(tmp_path_factory.getbasetemp()) == [], (
         f"workers {left} could not be ended"
     )
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for this process's tests; each takes a schema of its own."""
+    need(["postgres"])
+    with postgres_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

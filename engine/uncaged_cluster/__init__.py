@@ -1,1 +1,1 @@
-"""Store in PostgreSQL."""
+"""Store in PostgreSQL, for teams that outgrow one machine."""

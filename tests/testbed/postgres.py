@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import psycopg
+if TYPE_CHECKING:
+    import psycopg
 
 SUPERUSER = "postgres"
 UNPRIVILEGED_ID = 65534
@@ -61,6 +62,8 @@ class PostgresServer:
 
     def connect(self, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """Connect as the superuser. options: of libpq."""
+        import psycopg  # 60 ms, which the tests of other parts do not need
+
         chosen = {"host": str(self.directory), "port": self.port, "dbname": SUPERUSER}
         return psycopg.connect(autocommit=True, **{"user": SUPERUSER, **chosen, **options})
 
@@ -81,9 +84,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         password = _initialise(bin_directory, directory)
         port, process = _started(bin_directory, directory)
         try:
-            yield PostgresServer(
-                directory=directory, port=port, password=password, process=process
-            )
+            yield PostgresServer(directory=directory, port=port, password=password, process=process)
         finally:
             _end(process)
     finally:

@@ -11,13 +11,22 @@ import subprocess
 from collections.abc import Iterable
 
 import pytest
-from testbed import straced
+from testbed import postgres, straced
 from testbed.cells import LANDLOCK_VERSIONS, version_of
 from uncaged_browser.browsers.installed import usable_browsers
 from uncaged_bundles.errors import SandboxUnavailable
 from uncaged_engine.sandbox.mechanism import choose, landlock_abi
 
-NAMES = ("bubblewrap", "landlock", "strace", "chromium", "xvfb", "own-network", *LANDLOCK_VERSIONS)
+NAMES = (
+    "bubblewrap",
+    "landlock",
+    "strace",
+    "chromium",
+    "xvfb",
+    "postgres",
+    "own-network",
+    *LANDLOCK_VERSIONS,
+)
 
 
 OWN_NETWORK = ("unshare", "--net", "--mount")
@@ -42,6 +51,8 @@ def lacking(name: str) -> str:
         return "" if usable_browsers(os.environ) else "no usable browser is installed"
     if name == "xvfb":
         return "" if shutil.which("Xvfb") else "Xvfb is not installed"
+    if name == "postgres":
+        return "" if postgres.programs() else "no PostgreSQL server is installed"
     if name == "own-network":
         made = subprocess.run([*OWN_NETWORK, "true"], capture_output=True, text=True, check=False)
         return f"no network of its own: {made.stderr.strip()}" if made.returncode else ""

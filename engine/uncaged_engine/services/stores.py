@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..journal.blobs import blob_hash
 from ..journal.chain import conversation_seed
 from ..journal.chain import seed as thread_seed
+from ..journal.chain import stated as stated_digest
 from ..journal.journal import JournalBusy
 from ..journal.lines import END, MAX_LINE_BYTES, RESUME
 from ..stores.chains import ChainCheck
@@ -52,5 +53,6 @@ __all__ = [
     "conversation_seed",
     "parse_conversation",
     "parse_document",
+    "stated_digest",
     "thread_seed",
 ]

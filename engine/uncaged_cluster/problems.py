@@ -1,0 +1,97 @@
+"""Errors of PostgreSQL as errors that people see, each with its next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+from uncaged_bundles.errors import DamagedError, RefusedError, StorageError, UncagedError
+
+from .address import ClusterAddress
+
+
+class ConnectionLost(StorageError):
+    """The connection ended in mid-use; whether its last statement was carried out is unknown."""
+
+
+@contextmanager
+def explained(address: ClusterAddress) -> Iterator[None]:
+    """Raise the errors of libpq and of the server as `StorageError`, `RefusedError` or
+    `DamagedError`. An error that only a bug of ours can cause goes through.
+    """
+    try:
+        yield
+    except psycopg.Error as exc:
+        found = _problem(exc, address)
+        if found is None:
+            raise
+        raise found from exc
+
+
+def connect_problem(exc: psycopg.OperationalError, address: ClusterAddress) -> UncagedError:
+    """Return the error of a connection that was not made."""
+    reason = _first_line(exc)
+    if isinstance(exc, errors.ConnectionTimeout):
+        return StorageError(
+            f"{address}: the server does not answer; check the host, the port and what is between, then try again"
+        )
+    if exc.pgconn is not None and exc.pgconn.used_password:
+        return RefusedError(
+            f"{address}: {reason}; check the user, and its password in PGPASSFILE, PGPASSWORD or config.yaml"
+        )
+    return StorageError(
+        f"{address}: cannot connect: {reason}; check that the server runs there, that the database exists and that the user may log in"
+    )
+
+
+def _problem(exc: psycopg.Error, address: ClusterAddress) -> UncagedError | None:
+    reason = _first_line(exc)
+    match exc:
+        case errors.InsufficientPrivilege():
+            return RefusedError(
+                f"{address}: {reason}; let the schema's owner grant this user what it lacks, or connect as the owner"
+            )
+        case errors.ReadOnlySqlTransaction():
+            return RefusedError(
+                f"{address}: read-only ({reason}); take the primary server's address, or reset default_transaction_read_only"
+            )
+        case errors.LockNotAvailable():
+            return StorageError(
+                f"{address}: another process holds a lock for too long ({reason}); try again, or look at pg_stat_activity"
+            )
+        case errors.DiskFull():
+            return StorageError(
+                f"{address}: the database's disk is full ({reason}); free space there"
+            )
+        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.InvalidSchemaName():
+            return DamagedError(
+                f"{address}: a part of the store is missing ({reason}); restore the schema from a backup"
+            )
+        case errors.UniqueViolation():
+            return DamagedError(
+                f"{address}: a row is in the place of another one ({reason}); restore the schema from a backup"
+            )
+        case errors.DataCorrupted() | errors.IndexCorrupted():
+            return DamagedError(
+                f"{address}: {reason}; restore the database from a backup, or copy what can be read with `store copy`"
+            )
+        case (
+            errors.AdminShutdown()
+            | errors.CrashShutdown()
+            | errors.IdleInTransactionSessionTimeout()
+        ):
+            return ConnectionLost(
+                f"{address}: the server ended the connection ({reason}); try again"
+            )
+        case psycopg.OperationalError() if exc.sqlstate is None:
+            return ConnectionLost(f"{address}: the connection was lost ({reason}); try again")
+        case psycopg.OperationalError():  # of the server's resources: memory, connections, time
+            return StorageError(f"{address}: {reason}; correct that on the server, then try again")
+        case _:
+            return None
+
+
+def _first_line(exc: BaseException) -> str:
+    return str(exc).strip().partition("\n")[0] or type(exc).__name__

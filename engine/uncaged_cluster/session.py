@@ -1,0 +1,199 @@
+"""Connections to a store's database: one for statements, made again after a loss, and one for each
+follower.
+
+What a process owns is bound to its session: it holds an advisory lock on its number, which the
+server releases when the session ends, whatever ended the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from _blake2 import blake2b
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+from uncaged_bundles.errors import RefusedError, StorageError
+
+from .address import ClusterAddress
+from .problems import ConnectionLost, connect_problem, explained
+
+CONNECT_TIMEOUT_S = 10
+OLDEST_SERVER = 13
+_CONNECTION_OPTIONS: dict[str, Any] = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "application_name": "uncaged-workflow",
+    "client_encoding": "utf8",
+    # a host that is gone is noticed after 30 s, in any state of the connection
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+_SETTINGS = (
+    "SET lock_timeout = '30s'",
+    "SET idle_in_transaction_session_timeout = '5min'",
+    "SET standard_conforming_strings = on",
+)
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+
+
+def connect(address: ClusterAddress) -> Connection:
+    """Connect to the database; names without a schema are those of the store's schema.
+
+    Raises:
+        StorageError: it cannot be reached. RefusedError: the user may not, or the server is older
+            than `OLDEST_SERVER`.
+    """
+    try:
+        made = psycopg.connect(address.conninfo, autocommit=True, **_CONNECTION_OPTIONS)
+    except psycopg.OperationalError as exc:
+        raise connect_problem(exc, address) from exc
+    try:
+        with explained(address):
+            check_version(address, made.info.server_version)
+            made.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(address.schema)))
+            for setting in _SETTINGS:
+                made.execute(setting)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def check_version(address: ClusterAddress, version: int) -> None:
+    """Refuse a server that is too old. version: as libpq states it, 150004 for 15.4."""
+    if version < OLDEST_SERVER * 10_000:
+        raise RefusedError(
+            f"{address}: the server is PostgreSQL {version // 10_000}; a store needs {OLDEST_SERVER} or newer: upgrade the server"
+        )
+
+
+class DatabaseSession:
+    """A connection that several threads share, one statement or transaction at a time."""
+
+    def __init__(self, address: ClusterAddress) -> None:
+        self.address = address
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._number: int | None = None
+        self._closed = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """Yield a cursor inside a transaction, committed at the end and rolled back on an error.
+        A transaction within another one is a part of it.
+
+        Raises:
+            StorageError, RefusedError, DamagedError: what the server refuses.
+        """
+        with self._lock, explained(self.address):
+            connection = self._connected()
+            with connection.transaction(), connection.cursor(binary=True) as cursor:
+                yield cursor
+
+    def query(
+        self, statement: LiteralString | sql.Composed, parameters: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Carry out one statement, as a transaction of its own unless one is open, and return its
+        rows. Raises: as `transaction`.
+        """
+        with self._lock, explained(self.address), self._connected().cursor(binary=True) as cursor:
+            cursor.execute(statement, parameters)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def number(self) -> int:
+        """Return this session's number, whose advisory lock it holds until it ends; another one
+        after the connection was lost.
+        """
+        with self._lock:
+            self._connected()
+            if self._number is None:
+                [(number,)] = self.query("SELECT nextval('session_numbers')")
+                self.query("SELECT pg_advisory_lock(%s)", [self.lock_key(f"session/{number}")])
+                self._number = int(number)
+            return self._number
+
+    def lives(self, number: int) -> bool:
+        """Tell whether the session with this number has not ended. Call it inside a transaction."""
+        if number == self._number:
+            return True
+        key = self.lock_key(f"session/{number}")
+        [(free,)] = self.query("SELECT pg_try_advisory_xact_lock(%s)", [key])
+        return not free
+
+    def lock_key(self, name: str) -> int:
+        """Return the key of an advisory lock of this schema."""
+        return advisory_key(self.address.schema, name)
+
+    def channel(self, kind: str, number: int) -> str:
+        """Return the name of the channel that tells of new lines of a log."""
+        schema = blake2b(self.address.schema.encode(), digest_size=8).hexdigest()
+        return f"uncaged_{schema}_{kind}_{number}"
+
+    def close(self) -> None:
+        """End the session, and with it what it owns. Idempotent."""
+        with self._lock:
+            self._closed = True
+            self._number = None
+            if self._connection is not None:
+                self._connection.close()
+
+    def _connected(self) -> Connection:
+        if self._closed:
+            raise StorageError(f"{self.address} was closed")
+        if self._connection is None or self._connection.closed:
+            self._number = None  # its lock ended with the session
+            self._connection = connect(self.address)
+        return self._connection
+
+
+def advisory_key(schema: str, name: str) -> int:
+    """Return the key of an advisory lock: 64 bits of a hash, since the locks of a database have one
+    space of keys.
+    """
+    digest = blake2b(f"uncaged-workflow/{schema}/{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+class Listener:
+    """A connection of its own that waits for notifications of one channel; made again after a
+    loss.
+    """
+
+    def __init__(self, address: ClusterAddress, channel: str) -> None:
+        self._address = address
+        self._channel = channel
+        self._connection: Connection | None = None
+
+    def listen(self) -> None:
+        """Subscribe, unless this is done. Raises: as `connect`."""
+        if self._connection is None or self._connection.closed:
+            made = connect(self._address)
+            with explained(self._address):
+                made.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+            self._connection = made
+
+    def wait(self, timeout_s: float) -> None:
+        """Return after a notification, after a loss of the connection, or after *timeout_s*."""
+        if self._connection is None:
+            return
+        waiting: Generator[psycopg.Notify] = self._connection.notifies(
+            timeout=timeout_s, stop_after=1
+        )
+        try:
+            with explained(self._address):
+                for _ in waiting:
+                    return
+        except ConnectionLost:
+            self._connection.close()
+
+    def close(self) -> None:
+        """Close the connection. Idempotent; raises nothing."""
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()

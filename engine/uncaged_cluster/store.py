@@ -1,0 +1,44 @@
+"""Store in a schema of a PostgreSQL database (`StoreBackend`), and its entry point."""
+
+from __future__ import annotations
+
+from uncaged_engine.services.stores import StoreBackend
+
+from .address import parse_address
+from .contents import BlobRows, BundleRows
+from .conversations import ConversationRows
+from .documents import DocumentRows, RegistryRow
+from .migrations import ready
+from .session import DatabaseSession
+from .threads import ThreadRows
+
+
+class PostgresStore:
+    """An open store. Its parts share one connection."""
+
+    def __init__(self, session: DatabaseSession) -> None:
+        self._session = session
+        self.bundles = BundleRows(session)
+        self.registry = RegistryRow(session)
+        self.threads = ThreadRows(session)
+        self.blobs = BlobRows(session)
+        self.conversations = ConversationRows(session)
+        self.documents = DocumentRows(session)
+
+    @property
+    def address(self) -> str:
+        return str(self._session.address)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def open_store(address: str, *, create: bool, is_visible: bool) -> StoreBackend:
+    """Open the store at a ``postgresql://`` address (`StoreOpener`)."""
+    session = DatabaseSession(parse_address(address, is_visible=is_visible))
+    try:
+        ready(session, create=create)
+    except BaseException:
+        session.close()
+        raise
+    return PostgresStore(session)

@@ -1,0 +1,201 @@
+"""Threads as rows: a head for each, its lines, and its notes (`ThreadStorage`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, LiteralString
+
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
+from uncaged_bundles.ids import (
+    THREAD_ID_LENGTH,
+    BundleHash,
+    ThreadId,
+    is_bundle_hash,
+    is_thread_id,
+    parse_bundle_hash,
+    parse_thread_id,
+)
+from uncaged_engine.services.stores import (
+    ChainCheck,
+    LineOwner,
+    ThreadEntry,
+    ThreadHead,
+    ThreadNotes,
+    thread_seed,
+)
+
+from .logs import LogHead, LogTables, missing, opened
+from .session import Cursor, DatabaseSession, Listener
+
+SHOWN_CANDIDATES = 10
+NO_NOTES = ThreadNotes()
+_ENTRY: LiteralString = "SELECT bundle, name, place, by_thread, archived FROM threads"
+_PAGE: LiteralString = f"{_ENTRY} WHERE (place, name) > (%s, %s) ORDER BY place, name LIMIT %s"
+_CANDIDATES: LiteralString = f"{_ENTRY} WHERE name >= %s AND name < %s ORDER BY name LIMIT %s"
+_HEAD: LiteralString = "SELECT number, lines, size_bytes, digest, fence, owner FROM threads WHERE name = %s AND bundle = %s"
+_BEFORE_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=-2)
+_BEHIND_ALPHABET = "a"
+"""Sorts behind each character of an id, in the collation ``C``."""
+
+
+class ThreadRows:
+    """The threads of a schema."""
+
+    def __init__(self, session: DatabaseSession) -> None:
+        self._session = session
+        self._tables = LogTables(session, "thread")
+
+    def start(
+        self, entry: ThreadEntry, lines: Iterable[bytes], notes: ThreadNotes = NO_NOTES
+    ) -> None:
+        bundle, thread = parse_bundle_hash(entry.bundle), parse_thread_id(entry.id)
+        seed = thread_seed(bundle, thread)
+        check = ChainCheck(subject=f"thread {thread}", digest=seed)
+        with self._session.transaction() as cursor:
+            made = cursor.execute(
+                "INSERT INTO threads (name, bundle, place, by_thread, archived, digest)"
+                " VALUES (%s, %s, CASE WHEN %s THEN nextval('start_order') ELSE -1 END, %s, %s, %s)"
+                " ON CONFLICT (name) DO NOTHING RETURNING number",
+                [thread, bundle, entry.place >= 0, entry.by_thread, entry.archived, seed],
+            ).fetchone()
+            if made is None:
+                raise RefusedError(f"{self._session.address} has a thread {thread}")
+            self._tables.write_lines(cursor, made[0], check, lines)
+            cursor.execute(
+                "INSERT INTO thread_notes (thread, info, origin) VALUES (%s, %s, %s)",
+                [made[0], notes.info, notes.origin],
+            )
+            # crash here: nothing is committed, and the thread is not there
+
+    def open(self, bundle: BundleHash, thread: ThreadId, *, take_over: bool = False) -> LineOwner:
+        with self._session.transaction() as cursor:
+            log = self._locked(cursor, bundle, thread)
+            fence = self._tables.own(cursor, log, take_over=take_over)
+            cursor.execute(
+                "UPDATE threads SET archived = false WHERE number = %s AND archived", [log.number]
+            )
+        return opened(self._tables, log, fence)
+
+    def read(
+        self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, limit: int = 0
+    ) -> list[bytes]:
+        log = self._log(bundle, thread)
+        return self._tables.read(log, from_line=from_line, limit=limit)
+
+    def follow(
+        self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, timeout_s: float
+    ) -> Generator[list[bytes]]:
+        log = self._log(bundle, thread)
+        listener = Listener(
+            self._session.address, self._session.channel(self._tables.kind, log.number)
+        )
+        try:
+            while True:
+                listener.listen()  # first: a line that comes after the read below is notified of
+                while lines := self._tables.read(log, from_line=from_line):
+                    yield lines
+                    from_line += len(lines)
+                listener.wait(timeout_s)
+                lines = self._tables.read(log, from_line=from_line)
+                yield lines
+                from_line += len(lines)
+        finally:
+            listener.close()
+
+    def head(self, bundle: BundleHash, thread: ThreadId) -> ThreadHead:
+        return self._tables.checked_head(self._log(bundle, thread))
+
+    def notes(self, bundle: BundleHash, thread: ThreadId) -> ThreadNotes:
+        log = self._log(bundle, thread)
+        rows = self._session.query(
+            "SELECT info, origin FROM thread_notes WHERE thread = %s", [log.number]
+        )
+        if not rows:  # without its origin, a stranger's thread would pass for the team's
+            raise DamagedError(f"thread {thread}: the row of its notes is missing")
+        return ThreadNotes(info=rows[0][0], origin=rows[0][1])
+
+    def replace_info(self, bundle: BundleHash, thread: ThreadId, info: bytes) -> None:
+        log = self._log(bundle, thread)
+        self._session.query(
+            "UPDATE thread_notes SET info = %s WHERE thread = %s", [info, log.number]
+        )
+
+    def archive(self, bundle: BundleHash, thread: ThreadId) -> None:
+        with self._session.transaction() as cursor:
+            log = self._locked(cursor, bundle, thread)
+            self._tables.require_free(log)
+            cursor.execute("UPDATE threads SET archived = true WHERE number = %s", [log.number])
+
+    def locate(self, prefix: str) -> ThreadEntry:
+        start = prefix.upper()
+        if not start or len(start) > THREAD_ID_LENGTH:
+            raise UsageError(f"{prefix[:80]!r} is neither a thread id nor the start of one")
+        rows = (
+            self._session.query(
+                _CANDIDATES, [start, start + _BEHIND_ALPHABET, SHOWN_CANDIDATES + 1]
+            )
+            if start.isalnum() and start.isascii()
+            else []
+        )
+        found = [_entry(row) for row in rows]
+        if not found:
+            raise NotFoundError(f"{self._session.address} has no thread {prefix!r}; check the id")
+        if len(found) > 1:
+            listed = ", ".join(entry.id for entry in found[:SHOWN_CANDIDATES])
+            more = " …" if len(found) > SHOWN_CANDIDATES else ""
+            raise UsageError(
+                f"{prefix!r} is the start of several thread ids: {listed}{more}; type more of it"
+            )
+        return found[0]
+
+    def page(self, *, after: ThreadEntry | None = None, limit: int) -> list[ThreadEntry]:
+        last = after or _BEFORE_ALL
+        return [_entry(row) for row in self._session.query(_PAGE, [last.place, last.id, limit])]
+
+    def removed(self) -> list[tuple[BundleHash, ThreadId]]:
+        rows = self._session.query("SELECT bundle, name FROM removed_threads ORDER BY bundle, name")
+        return [(parse_bundle_hash(bundle), parse_thread_id(name)) for bundle, name in rows]
+
+    def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
+        self._session.query(
+            "INSERT INTO removed_threads (bundle, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            [parse_bundle_hash(bundle), parse_thread_id(thread)],
+        )
+
+    def _log(self, bundle: BundleHash, thread: ThreadId) -> LogHead:
+        names = [parse_thread_id(thread), parse_bundle_hash(bundle)]
+        return _log_head(bundle, thread, self._session.query(_HEAD, names))
+
+    def _locked(self, cursor: Cursor, bundle: BundleHash, thread: ThreadId) -> LogHead:
+        """Return the head, whose row no other transaction changes until the end of this one."""
+        names = [parse_thread_id(thread), parse_bundle_hash(bundle)]
+        return _log_head(bundle, thread, cursor.execute(_HEAD + " FOR UPDATE", names).fetchall())
+
+
+def _log_head(bundle: BundleHash, thread: ThreadId, rows: Sequence[tuple[Any, ...]]) -> LogHead:
+    if not rows:
+        raise missing(f"thread {thread} of bundle {bundle}")
+    number, lines, size_bytes, digest, fence, owner = rows[0]
+    return LogHead(
+        number=number,
+        seed=thread_seed(bundle, thread),
+        subject=f"thread {thread}",
+        head=ThreadHead(lines=lines, size_bytes=size_bytes, digest=digest),
+        fence=fence,
+        owner=owner,
+    )
+
+
+def _entry(row: Sequence[Any]) -> ThreadEntry:
+    bundle, name, place, by_thread, archived = row
+    if not is_bundle_hash(bundle) or not is_thread_id(name):
+        raise DamagedError(
+            f"the row of thread {name[:80]!r}, bundle {bundle[:80]!r}: these are no ids; remove the row"
+        )
+    return ThreadEntry(
+        bundle=BundleHash(bundle),
+        id=ThreadId(name),
+        place=place,
+        by_thread=by_thread,
+        archived=archived,
+    )
