@@ -389,6 +389,9 @@ def test_a_limit_grows_if_something_shows_that_the_step_ends() -> None:
     assert fix.recipe["policy"]["script"]["timeout_s"] == 12.0
     [fix] = found(case(bash("sleep 5; work", timeout_s=2), late)).candidates
     assert fix.recipe["policy"]["script"]["timeout_s"] == 20.0
+    at_most = found(case(bash("sleep 4000; work", timeout_s=3600), late))
+    assert at_most.candidates == ()
+    assert any("no fix sets a longer limit" in line for line in at_most.looked)
 
 
 def test_a_request_gets_more_time_where_the_script_states_one_limit() -> None:

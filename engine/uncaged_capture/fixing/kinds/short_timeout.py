@@ -15,6 +15,7 @@ __all__ = ["candidates"]
 MARGIN = 4
 LEAST_S = 10.0
 MOST_S = 3600.0
+_NO_LONGER = "and no fix sets a longer limit"
 STATED = re.compile(r"\btimeout_s\s*=\s*(?P<limit>\d+(?:\.\d+)?)")
 SLEEP = re.compile(r"\bsleep\s+(?P<seconds>\d+(?:\.\d+)?)(?![\w.])")
 
@@ -45,7 +46,10 @@ def _of_script(case: FixCase) -> Iterator[FixCandidate | str]:
     if needed < limit / 2:
         yield f"the script did not end in {limit:g} s; nothing shows that it needs more and ends"
         return
-    longer = float(min(MOST_S, max(LEAST_S, ceil(MARGIN * max(needed, limit)))))
+    longer = _longer(limit, needed)
+    if longer is None:
+        yield f"the script did not end in {limit:g} s, {_NO_LONGER}"
+        return
     shown = f"took {taken_s:.1f} s before" if taken_s >= stated else f"waits {stated:g} s"
     why = f"the script {shown}, and its limit is {limit:g} s; it gets {longer:g} s"
     yield FixCandidate(
@@ -58,7 +62,10 @@ def _of_role(case: FixCase) -> Iterator[FixCandidate | str]:
     if not isinstance(limit, int | float):
         yield "the role's agent did not answer in time, and the flow states no limit for it"
         return
-    longer = float(min(MOST_S, max(LEAST_S, ceil(MARGIN * limit))))
+    longer = _longer(limit)
+    if longer is None:
+        yield f"the role's agent did not answer in {limit:g} s, {_NO_LONGER}"
+        return
     why = f"the role's agent did not answer in {limit:g} s; it gets {longer:g} s"
     recipe = case.with_limits("role", timeout_s=longer)
     yield FixCandidate(kind="short-timeout", recipe=recipe, why=why)
@@ -71,10 +78,19 @@ def _of_request(case: FixCase, step: RecordedStep) -> Iterator[FixCandidate | st
         yield f"the {step.kind} had no answer in time, and the script does not state one limit for it"
         return
     [place] = found
-    longer = min(MOST_S, max(LEAST_S, ceil(MARGIN * float(place["limit"]))))
+    longer = _longer(float(place["limit"]))
+    if longer is None:
+        yield f"the {step.kind} had no answer in {place['limit']} s, {_NO_LONGER}"
+        return
     text = f"{case.text[: place.start('limit')]}{longer:g}{case.text[place.end('limit') :]}"
     why = f"the {step.kind} had no answer in {place['limit']} s; it gets {longer:g} s"
     yield FixCandidate(kind="short-timeout", recipe=case.with_text(text), why=why)
+
+
+def _longer(limit: float, needed: float = 0.0) -> float | None:
+    """Return a longer limit, of MOST_S at most; None if there is none. All in seconds."""
+    longer = float(min(MOST_S, max(LEAST_S, ceil(MARGIN * max(needed, limit)))))
+    return longer if longer > limit else None
 
 
 def _taken_s(step: RecordedStep) -> float:
