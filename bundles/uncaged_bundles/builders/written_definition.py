@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from symtable import symtable
 from typing import Any
 
 from uncaged_bundles import shapes
@@ -94,7 +95,7 @@ def definition_source(
         table = shapes.mapping(table, ("graph",))
     code = shapes.text(fields.get("code", ""), ("code",))
     tree = _parsed(code)
-    driver = _driver(tree, functions)
+    driver = _driver(code, tree, functions)
     source = write_source(
         name=name,
         imports=write_imports(_imports(tree)),
@@ -139,7 +140,7 @@ def _functions_of_run(tree: ast.Module) -> dict[str, object] | None:
     }
 
 
-def _driver(authored: ast.Module, functions: Mapping[str, str]) -> str:
+def _driver(code: str, authored: ast.Module, functions: Mapping[str, str]) -> str:
     """Return the driver with what the author's code uses of ours.
 
     Raises:
@@ -153,7 +154,7 @@ def _driver(authored: ast.Module, functions: Mapping[str, str]) -> str:
     for name in ["drive_roles", *([] if "moderator" in functions else ["follow_table"]), *needed]:
         carrier.carry(carried.__name__, name)
     bound = {*RESERVED, *(one.name for one in carrier.bindings())}
-    if clash := sorted(bound.intersection(_bound(authored))):
+    if clash := sorted(bound.intersection(_bound(code))):
         raise BundleError(f"code: every bundle binds {', '.join(clash)} itself; rename yours")
     return spaced([text for _, text in carrier.code()])
 
@@ -163,14 +164,23 @@ def _check_function(tree: ast.Module, part: str, name: str) -> None:
     wanted = FUNCTIONS[part]
     if len(found) != 1 or found[0].decorator_list:
         raise BundleError(f"{part}: code has no plain function {name!r}")
-    if ast.unparse(found[0].args).count(",") + 1 != len(wanted) or not _are_plain(found[0].args):
-        raise BundleError(f"code: the {part} {name!r} must take exactly ({', '.join(wanted)})")
-
-
-def _are_plain(arguments: ast.arguments) -> bool:
-    """Tell whether there are positional parameters alone, without defaults."""
+    arguments = found[0].args
     other = (arguments.kwonlyargs, arguments.defaults, arguments.vararg, arguments.kwarg)
-    return not any(other)
+    if len(arguments.posonlyargs) + len(arguments.args) != len(wanted) or any(other):
+        raise BundleError(f"code: the {part} {name!r} must take exactly ({', '.join(wanted)})")
+    if any(_yields(statement) for statement in found[0].body):
+        raise BundleError(f"code: the {part} {name!r} is a generator; it must simply return")
+
+
+def _yields(node: ast.AST) -> bool:
+    """Tell whether a ``yield`` in a node is one of the function around it."""
+    match node:
+        case ast.Yield() | ast.YieldFrom():
+            return True
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            return False
+        case _:
+            return any(map(_yields, ast.iter_child_nodes(node)))
 
 
 def _roles(raw: object) -> Iterator[tuple[str, dict[str, object]]]:
@@ -184,9 +194,11 @@ def _roles(raw: object) -> Iterator[tuple[str, dict[str, object]]]:
 
 def _parsed(code: str) -> ast.Module:
     try:
-        return ast.parse(code)
+        tree = ast.parse(code)
+        compile(tree, "code", "exec", dont_inherit=True)  # finds a return outside of a function
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise BundleError(f"code: it is not valid Python: {exc}") from exc
+    return tree
 
 
 def _imports(tree: ast.Module) -> Iterator[Import]:
@@ -209,17 +221,8 @@ def _without_imports(code: str, tree: ast.Module) -> str:
     return "\n".join(code.split("\n")[last:]).strip("\n")
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
+def _bound(code: str) -> Iterator[str]:
     """Yield the names that a file binds at its top level."""
-    for node in tree.body:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield node.name
-            case ast.Import() | ast.ImportFrom():
-                yield from (Import.of(node, alias).bound for alias in node.names)
-            case _:
-                yield from (
-                    one.id
-                    for one in ast.walk(node)
-                    if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-                )
+    for symbol in symtable(code, "code", "exec").get_symbols():
+        if symbol.is_assigned() or symbol.is_imported():
+            yield symbol.get_name()

@@ -83,6 +83,13 @@ def document(**more: object) -> dict[str, Any]:
         ({"code": "def recover(ctx, failure):\n    return END\nimport re"}, "come first"),
         ({"code": "import os\ndef recover(ctx, failure):\n    return END"}, "os"),
         ({"code": "freeze = 1\ndef recover(ctx, failure):\n    return END"}, "binds freeze"),
+        ({"code": "def recover():\n    return END"}, "exactly"),
+        ({"code": "def recover(ctx, failure):\n    x = yield\n    return END"}, "a generator"),
+        ({"code": "def recover(ctx, failure):\n    return END\nreturn"}, "outside function"),
+        (
+            {"code": "for run in (1,):\n    pass\ndef recover(ctx, failure):\n    return END"},
+            "binds run",
+        ),
         ({"code": "run = 1\ndef recover(ctx, failure):\n    return END"}, "binds run"),
         ({"code": "def recover(ctx, failure:"}, "not valid Python"),
     ],
@@ -93,6 +100,17 @@ def test_an_invalid_definition_is_refused_with_the_reason(
     """Each part that a bundle cannot have is named."""
     with pytest.raises(BundleError, match=reason):
         definition_source(document(**more), "table")
+
+
+def test_the_parameters_of_a_function_may_have_types_and_names_inside_it_are_its_own() -> None:
+    """A comma in an annotation separates no parameters; an inner generator makes none of it."""
+    code = (
+        "def recover(ctx: dict[str, int], failure: dict[str, tuple[int, ...]]) -> str:\n"
+        "    def inner():\n        yield END\n"
+        "    return [run for run in inner()][0]\n"
+        "NAMES = [run for run in 'ab']\n"
+    )
+    assert b"dict[str, tuple[int, ...]]" in definition_source(document(code=code), "table")
 
 
 def test_nothing_of_a_definition_is_executed_while_it_is_built() -> None:
