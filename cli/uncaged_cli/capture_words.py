@@ -26,10 +26,12 @@ ENOUGH_WORDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureExample:
-    """Values for the second run of a proof: those that differ. by_model: a model chose them."""
+    """Values for the second run of a proof: those that differ. kept_if: example of a model that the
+    wording gets if the run succeeds; None for values of a person.
+    """
 
     values: Mapping[str, object]
-    by_model: bool
+    kept_if: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ def polished_words(
     )
     for line in found.refused:
         note("not used: ", line)
-    examples = (CaptureExample(values=one, by_model=True) for one in found.examples)
+    examples = (CaptureExample(values=one.values, kept_if=one.example) for one in found.untried)
     return found.wording, next(examples, None)
 
 
@@ -168,4 +170,4 @@ def chosen_example(engine: Engine, flow: WordedFlow, pairs: Iterable[str]) -> Ca
         # a name that is no parameter is refused below, with those that are
         values[name] = parse_value(name, text, flow.schema) if name in flow.recorded else text
     known = known_secrets(engine.config, os.environ)
-    return CaptureExample(values=other_values(flow.recorded, values, known), by_model=False)
+    return CaptureExample(values=other_values(flow.recorded, values, known))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,12 +73,12 @@ class CapturedFlow:
         try:
             self._other = self._candidate.run_with(self._engine, example.values)
         except (UsageError, NotFoundError) as exc:
-            if isinstance(exc, UsageError) and not example.by_model:
+            if isinstance(exc, UsageError) and example.kept_if is None:
                 raise
             note("there was no further run: ", str(exc))
             return proof
-        if self._other.state == "failed" and example.by_model:
-            wording = without_example(self._candidate.wording, example)
+        if self._other.state == "succeeded" and example.kept_if is not None:
+            wording = self._candidate.wording.with_example(example.kept_if)
             self._candidate = self._candidate.reworded(wording)
         return proof_with(proof, self._other)
 
@@ -169,18 +168,6 @@ def wording_document(wording: Wording) -> dict[str, object]:
         "patterns": list(wording.patterns),
         "examples": [dict(one) for one in wording.examples],
     }
-
-
-def without_example(wording: Wording, example: CaptureExample) -> Wording:
-    """Return a wording without the examples that have these values."""
-    from uncaged_bundles.records import replace
-
-    kept = []
-    for one in wording.examples:
-        params = one.get("params")
-        if not (isinstance(params, Mapping) and example.values.items() <= params.items()):
-            kept.append(one)
-    return replace(wording, examples=tuple(kept))
 
 
 def _may_act(*, resend: bool) -> MayAct:

@@ -11,7 +11,7 @@ from uncaged_browser.recording.summary import summary_of
 from uncaged_browser.secrets import name_of_secret
 from uncaged_bundles.errors import EngineBug
 
-from .captured_flow import without_example, wording_document
+from .captured_flow import wording_document
 from .display import json_output
 from .display.output import next_run, note, result
 from .inputs.consent import asker
@@ -140,11 +140,11 @@ class RecordedFlow:
             reason=found.reason,
             seconds=(self._engine.clock_ms() - started_ms) / 1000,
         )
+        if found.state == "proved" and example.kept_if is not None and self._wording is not None:
+            self._wording = self._wording.with_example(example.kept_if)
+            self._recipe["examples"] = [dict(one) for one in self._wording.examples]
         if found.state != "failed":
             return proof
-        if example.by_model and self._wording is not None:
-            self._wording = without_example(self._wording, example)
-            self._recipe["examples"] = [dict(one) for one in self._wording.examples]
         reason = "; ".join(filter(None, (proof.reason, self._other.sentence)))
         step = found.step if proof.step is None else proof.step
         return replace(proof, state="unproved", step=step, reason=reason)

@@ -20,7 +20,7 @@ from uncaged_engine.services.trials import Decisions, TrialResult, shown
 from .proving import TrialProof, failure_of, last_step
 from .values import secrets_in
 
-__all__ = ["OtherRun", "other_values", "proof_with", "run_with", "shown_values"]
+__all__ = ["OtherRun", "changed_values", "other_values", "proof_with", "run_with", "shown_values"]
 
 OtherState = Literal["succeeded", "held", "failed"]
 _SHOWN_CHARACTERS = 60
@@ -70,13 +70,29 @@ class OtherRun:
 def other_values(
     recorded: Mapping[str, object], example: Mapping[str, object], secrets: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the values of an example that differ from the recorded ones.
+    """Return the values of an example that differ from the recorded ones, as `changed_values` does.
+
+    Raises:
+        UsageError: no value differs.
+    """
+    changed = changed_values(recorded, example, secrets)
+    if not changed:
+        raise UsageError(
+            "the example has the recorded values; an example needs at least another one"
+        )
+    return changed
+
+
+def changed_values(
+    recorded: Mapping[str, object], example: Mapping[str, object], secrets: Mapping[str, str]
+) -> dict[str, object]:
+    """Return the values of an example that differ from the recorded ones, if any.
 
     Args:
         recorded: values of all parameters by name. secrets: known ones, value to name; those of
             the usual forms are recognised.
     Raises:
-        UsageError: no value differs, one is no value of a parameter, or one is a secret.
+        UsageError: one is no value of a parameter, or is a secret.
     """
     for name, value in example.items():
         if name not in recorded:
@@ -89,12 +105,7 @@ def other_values(
             raise UsageError(
                 f"the example's value of {name!r} looks like a secret; an example is shown and kept"
             )
-    changed = {name: value for name, value in example.items() if value != recorded[name]}
-    if not changed:
-        raise UsageError(
-            "the example has the recorded values; an example needs at least another one"
-        )
-    return changed
+    return {name: value for name, value in example.items() if value != recorded[name]}
 
 
 def run_with(

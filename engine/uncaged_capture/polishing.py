@@ -18,7 +18,7 @@ from uncaged_engine.services.secrets import redact
 from uncaged_models.prompts.fences import fenced
 from uncaged_models.questions import ModelQuestion
 
-from .other_values import other_values
+from .other_values import changed_values
 from .values import Parameter, secrets_in
 from .wording import (
     DESCRIPTION_CHARACTERS,
@@ -77,14 +77,24 @@ class Polishing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UntriedExample:
+    """An example of a model with other values than the recorded ones. values: those that differ.
+    example: as recipes have it.
+    """
+
+    values: Mapping[str, object]
+    example: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Polished:
-    """A wording after a model's answer. refused: what was not used, with the reason. examples:
-    values other than the recorded ones, one mapping for each sentence that has some.
+    """A wording after a model's answer. refused: what was not used, with the reason. untried:
+    examples that are no part of the wording until a run with their values succeeds.
     """
 
     wording: Wording
     refused: tuple[str, ...]
-    examples: tuple[Mapping[str, object], ...]
+    untried: tuple[UntriedExample, ...]
 
 
 def question_of(
@@ -175,7 +185,7 @@ def polished(
         refused.append(f"the description: {problem}")
     else:
         wording = replace(wording, description=" ".join(description.split()))
-    examples: list[Mapping[str, object]] = []
+    untried: list[UntriedExample] = []
     for found in answer["patterns"][:MOST_PATTERNS]:
         words = PatternWords(
             pattern=str(found["pattern"]).strip(),
@@ -184,20 +194,16 @@ def polished(
         )
         if words.pattern in wording.patterns:
             continue
-        if problem := _pattern_problem(words, polishing):
+        if problem := _pattern_problem(words, recorded, polishing):
             refused.append(f"the pattern {shorten(words.pattern, 80)!r}: {problem}")
             continue
         example = {"sentence": words.sentence, **({"params": words.values} if words.values else {})}
-        wording = replace(
-            wording,
-            patterns=(*wording.patterns, words.pattern),
-            examples=(*wording.examples, example),
-        )
-        try:
-            examples.append(other_values(recorded, words.values, polishing.secrets))
-        except UsageError:
-            continue  # it has the recorded values
-    return Polished(wording=wording, refused=tuple(refused), examples=tuple(examples))
+        if changed := changed_values(recorded, words.values, polishing.secrets):
+            untried.append(UntriedExample(values=changed, example=example))
+        else:
+            wording = wording.with_example(example)
+        wording = replace(wording, patterns=(*wording.patterns, words.pattern))
+    return Polished(wording=wording, refused=tuple(refused), untried=tuple(untried))
 
 
 def _name_problem(name: str, polishing: Polishing) -> str:
@@ -210,10 +216,16 @@ def _name_problem(name: str, polishing: Polishing) -> str:
     return "a flow has it already" if polishing.is_taken(name) else ""
 
 
-def _pattern_problem(words: PatternWords, polishing: Polishing) -> str:
+def _pattern_problem(
+    words: PatternWords, recorded: Mapping[str, object], polishing: Polishing
+) -> str:
     for text in (words.pattern, words.sentence, *map(str, words.values.values())):
         if problem := _text_problem(text, PATTERN_CHARACTERS, polishing.secrets):
             return problem
+    try:
+        changed_values(recorded, words.values, polishing.secrets)
+    except UsageError as exc:
+        return str(exc)
     return polishing.misread(words)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from uncaged_bundles.builders.recipes.grammar_check import check_pattern
 from uncaged_bundles.clean import shorten
-from uncaged_bundles.records import dataclass
+from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.shapes import ShapeError
 from uncaged_engine.services.secrets import redact
 
@@ -32,6 +32,10 @@ class Wording:
     description: str
     patterns: tuple[str, ...] = ()
     examples: tuple[Mapping[str, object], ...] = ()
+
+    def with_example(self, example: Mapping[str, object]) -> Wording:
+        """Return the wording with one more example."""
+        return replace(self, examples=(*self.examples, example))
 
 
 def wording_of(

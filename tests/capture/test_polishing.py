@@ -22,7 +22,7 @@ GOOD = {
 
 
 def asked(answer: dict[str, Any], **more: Any) -> tuple[Wording, str, tuple[Any, ...]]:
-    """Return the wording after an answer, the refusals in one line, and the examples."""
+    """Return the wording after an answer, the refusals in one line, and the untried examples."""
     whole = {"name": "play-genre", "description": "Plays songs.", "patterns": [GOOD], **answer}
     rules: dict[str, Any] = {
         "has_name": False,
@@ -32,19 +32,18 @@ def asked(answer: dict[str, Any], **more: Any) -> tuple[Wording, str, tuple[Any,
         **more,
     }
     found = polished(WORDING, whole, {"genre": "blues"}, Polishing(**rules))
-    return found.wording, "; ".join(found.refused), found.examples
+    return found.wording, "; ".join(found.refused), found.untried
 
 
 def test_an_answer_changes_the_wording_alone() -> None:
     """The pattern of the prompt stays, and a recipe has all its other keys as before."""
-    wording, refused, examples = asked({})
+    wording, refused, untried = asked({})
     assert (wording.name, wording.description, refused) == ("play-genre", "Plays songs.", "")
     assert wording.patterns == ("play songs of $(genre:wildcard)", "put on $(genre:wildcard)")
-    assert wording.examples == (
-        {"sentence": "play songs of blues"},
-        {"sentence": "put on jazz", "params": {"genre": "jazz"}},
-    )
-    assert examples == ({"genre": "jazz"},)
+    assert wording.examples == ({"sentence": "play songs of blues"},)
+    [example] = untried
+    assert example.values == {"genre": "jazz"}
+    assert example.example == {"sentence": "put on jazz", "params": {"genre": "jazz"}}
     recipe = {"steps": [1], "policy": {"flow": {}}, "parameters": []}
     changed = worded(recipe, wording)
     assert {key: changed[key] for key in recipe} == recipe
@@ -63,6 +62,7 @@ def test_an_answer_changes_the_wording_alone() -> None:
         ({"patterns": [{**GOOD, "pattern": "x " * 5_000_000}]}, "at most 300"),
         ({"patterns": [{**GOOD, "sentence": "use token=abcdefgh1"}]}, "it has a secret"),
         ({"patterns": [{**GOOD, "values": {"genre": f"x {KEPT}"}}]}, "it has a secret"),
+        ({"patterns": [{**GOOD, "values": {"gender": "jazz"}}]}, "no parameter 'gender'"),
     ],
 )
 def test_what_does_not_hold_is_not_used(answer: dict[str, Any], why: str) -> None:
@@ -76,14 +76,15 @@ def test_what_does_not_hold_is_not_used(answer: dict[str, Any], why: str) -> Non
 
 
 def test_at_most_five_patterns_are_used_and_a_chosen_name_stays() -> None:
-    """An example with the recorded values is one of a sentence, and not of a further run."""
+    """An example with the recorded values is proved; the others are not, and no part of it."""
     many = [{**GOOD, "pattern": f"put on {number} $(genre)"} for number in range(1000)]
     same = {**GOOD, "values": {"genre": "blues"}}
-    wording, refused, examples = asked({"patterns": [same, *many]}, has_name=True)
+    wording, refused, untried = asked({"patterns": [same, *many]}, has_name=True)
     assert len(wording.patterns) == 6
     assert wording.name == "play-songs"
     assert "another one was chosen" in refused
-    assert len(examples) == 4
+    assert wording.examples[1:] == ({"sentence": "put on jazz", "params": {"genre": "blues"}},)
+    assert len(untried) == 4
 
 
 def test_the_question_has_no_secret() -> None:

@@ -56,5 +56,6 @@ def test_known_secrets_and_those_of_the_usual_forms_are_replaced() -> None:
     assert text == "log in as secret:LEAF_KEY, password: secret:PASSWORD"
     assert without_secrets(text, known) == text
     wording = wording_of("log-in", text, ())
-    assert wording.patterns == wording.examples == ()
+    assert not wording.patterns
+    assert not wording.examples
     assert text in wording.description

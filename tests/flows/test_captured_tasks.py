@@ -169,7 +169,8 @@ def test_a_model_improves_the_wording_and_a_failing_example_is_no_proof(
     engine: Engine, commands: Commands
 ) -> None:
     """What does not hold of its answer is left out: the name of a flow, a pattern that reads all.
-    The values of the further run are the person's, and its failure is in the report.
+    The values of the further run are the person's, and its failure is in the report. Those of the
+    model are an example once a run with them has succeeded.
     """
     thread = agent_did(engine, *BLUES)
     good = {
@@ -184,13 +185,21 @@ def test_a_model_improves_the_wording_and_a_failing_example_is_no_proof(
         "description": "Fills a list with songs of a genre.",
         "patterns": [everything, wrong, good],
     }
-    with serving([says(f"```json\n{json.dumps(answer)}\n```\n")]) as server:
+    other = {
+        "pattern": "load $(count:number) tracks by $(genre:wildcard)",
+        "sentence": "load 8 tracks by a choir",
+        "values": {"count": 8, "genre": "a choir"},
+    }
+    answers = [answer, {**answer, "patterns": [other]}]
+    turns = [says(f"```json\n{json.dumps(one)}\n```\n") for one in answers]
+    with serving(turns) as server:
         model = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
         engine.store.config_path.write_text(json.dumps({"models": {"mine": model}}))
         done = commands.run(
             "capture", thread, "--accept", "--json", "--polish", "--example", "count=60"
         )
         [asked] = server.asked
+        tried = capture(commands, thread, "--polish")
     assert done.code == 0, done.err
     assert "make a playlist of 3 songs of blues" in json.dumps(asked)
     assert "the name 'charts': a flow has it already" in done.err
@@ -200,8 +209,10 @@ def test_a_model_improves_the_wording_and_a_failing_example_is_no_proof(
     assert found["flow"] == "make-a-playlist-of-3"
     assert found["wording"]["description"] == "Fills a list with songs of a genre."
     assert found["wording"]["patterns"][1:] == [good["pattern"]]
-    assert found["wording"]["examples"][1:] == [
-        {"sentence": good["sentence"], "params": good["values"]}
+    assert found["wording"]["examples"][1:] == []
+    assert tried["otherValues"]["values"] == other["values"]
+    assert tried["wording"]["examples"][1:] == [
+        {"sentence": other["sentence"], "params": other["values"]}
     ]
     assert found["proof"]["state"] == "unproved"
     assert "with count=60 it failed at step 1" in found["proof"]["reason"]
