@@ -38,7 +38,8 @@ Answers = tuple[tuple[str, str], ...]
 
 def inferred_edges(bundle: Bundle, mechanism: Mechanism | None, *, deadline_s: float) -> list[Edge]:
     """Return the edges that the moderator takes, in the order in which they are found; nothing for
-    a flow that asks no roles, is trusted, or does not continue given steps.
+    a flow that asks no roles, is trusted, or does not continue given steps. Those before a status
+    for which it does not answer in time, if there is one.
 
     Raises:
         SandboxUnavailable: no sandbox can be set up here.
@@ -48,17 +49,19 @@ def inferred_edges(bundle: Bundle, mechanism: Mechanism | None, *, deadline_s: f
         return []
     if (known := _found.get(bundle.hash)) is not None:
         return list(known)
+    edges: dict[Edge, None] = {}
     cell = Cell.start(bundle, mechanism)
     try:
-        edges = list(dict.fromkeys(_walk(cell, descriptor, deadline_s)))
+        for edge in _walk(cell, descriptor, deadline_s):
+            edges[edge] = None
     except CellDied:
-        return []
+        return list(edges)  # not kept: the machine may only have been slow
     finally:
         cell.close()
     if len(_found) >= MOST_KEPT:
         _found.clear()
     _found[bundle.hash] = tuple(edges)
-    return edges
+    return list(edges)
 
 
 def _walk(cell: Cell, descriptor: Descriptor, deadline_s: float) -> Iterator[Edge]:
