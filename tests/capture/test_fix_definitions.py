@@ -138,7 +138,7 @@ def test_an_agent_changes_the_code_of_a_definition(engine: Engine, tmp_path: Pat
     result = fix(engine, bad, tmp_path, agent)
     assert result["success"] is True, result
     journal = json.dumps(engine.thread("latest").records)
-    for reason in ("os", "cannot make a flow trusted"):
+    for reason in ("import of 'os': yield a 'script' effect", "cannot make a flow trusted"):
         assert reason in journal, reason
     evidence = result["data"]["evidence"]
     assert evidence["prefix"] == "2 steps, identical"
@@ -190,3 +190,15 @@ def test_a_bundle_that_a_person_wrote_is_refused_with_the_next_step(engine: Engi
     assert not is_fixable(engine.thread(thread), engine.store)
     with pytest.raises(RefusedError, match="uncaged-workflow add written FILE"):
         failed_thread(engine, thread)
+
+
+def test_a_trusted_flow_is_not_fixable(engine: Engine) -> None:
+    """However it was built: a fix of it would be trusted, too."""
+    body = "    yield {'null': {}}\n    return {'success': False}\n"
+    written = source_of_bundle("free", body, kind="task", policy={"trusted": True})
+    engine.add("free", written, accept=lambda _sentences: True)
+    thread = engine.run("free", prompt="")
+    wait(engine, thread)
+    view = engine.thread(thread)
+    assert view.summary.status == "failed"
+    assert not is_fixable(view, engine.store)

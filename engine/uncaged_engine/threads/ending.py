@@ -184,7 +184,7 @@ def ending_of(
 
 def is_fixable(view: ThreadView, store: Store) -> bool:
     """Whether a thread failed, or lacks something, and its flow was built from a recipe, a script
-    or a definition.
+    or a definition and is not trusted.
     """
     summary = view.summary
     failed = summary.status == "failed" or summary.success is False
@@ -192,6 +192,8 @@ def is_fixable(view: ThreadView, store: Store) -> bool:
         return False
     try:
         descriptor = store.load_descriptor(summary.hash, KNOWN)
+        if descriptor.policy.trusted:
+            return False
         return descriptor.kind != "workflow" or store.load_bundle(summary.hash, KNOWN).drives_roles
     except UncagedError:
         return False  # the bundle is gone or damaged
