@@ -73,7 +73,7 @@ def fix_thread(
         if not agents:
             next_step(f"uncaged-workflow fix {started.failed.id} --agent NAME")
         next_step(f"uncaged-workflow edit {started.failed.flow} --help")
-    return 0 if report.get("proposalId") else EXIT_UNFIXED
+    return 0 if report.get("state") == "open" else EXIT_UNFIXED
 
 
 def show_failure(started: StartedFix) -> None:
@@ -107,6 +107,9 @@ def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]
             result("  ", coloured(line))
     show_evidence(report)
     result(f"proposal {version.proposal.id}, {version.proposal.state}")
+    if version.proposal.state != "open":
+        note("the same change was proposed before; it is not proposed again")
+        return
     more = " --contradicted" if version.contradictions else ""
     next_step(f"uncaged-workflow proposal accept {version.proposal.id}{more}")
     if again := started.failed.case.done_again:
@@ -171,5 +174,7 @@ def document(
         "proposalId": report.get("proposalId"),
         "problems": list(report.get("problems", [])),
         "evidence": report.get("evidence", {}),
-        "finish": finishing_command(engine, started, report) if report.get("proposalId") else "",
+        "finish": finishing_command(engine, started, report)
+        if report.get("state") == "open"
+        else "",
     }

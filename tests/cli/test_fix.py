@@ -59,12 +59,20 @@ def test_a_person_fixes_a_failed_flow(command: Command, tmp_path: Path) -> None:
 
 
 def test_a_flow_fixes_itself_if_it_says_so(command: Command, tmp_path: Path) -> None:
-    """The run still fails, and ends in a proposal."""
+    """The run still fails, and ends in a proposal. After its rejection no command follows."""
     new = add_flow(command, tmp_path, onFailure="fix")
     failed = command("run", "numbers")
     assert failed.returncode == 3
     assert new in failed.stdout
     assert "proposal accept" in failed.stderr
+    assert (
+        command("proposal", "reject", failed.stdout.split("proposal ")[-1].split(",")[0]).returncode
+        == 0
+    )
+    again = command("fix", failed_id(tmp_path))
+    assert again.returncode == 3
+    assert ", rejected" in again.stdout
+    assert "next:" not in again.stderr
 
 
 def test_nothing_is_proposed_without_a_likely_change(command: Command, tmp_path: Path) -> None:
