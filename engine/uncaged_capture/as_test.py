@@ -185,11 +185,23 @@ def _write(directory: Path, contents: Mapping[str, bytes]) -> None:
                 path = fresh / name
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(data)
-            if is_there:
-                directory.rename(Path(place) / "old")
-            fresh.rename(directory)
+            _exchange(directory, fresh, Path(place) / "old" if is_there else None)
     except OSError as exc:
         raise UsageError(os_problem(exc, directory)) from exc
+
+
+def _exchange(directory: Path, fresh: Path, old: Path | None) -> None:
+    """Move a directory to its place; the former one, if any, to *old*, or back if that fails."""
+    if old is None:
+        fresh.rename(directory)
+        return
+    directory.rename(old)
+    # crash here: the former directory is in the temporary one, which stays
+    try:
+        fresh.rename(directory)
+    except OSError:
+        old.rename(directory)
+        raise
 
 
 def _refuse_secrets(

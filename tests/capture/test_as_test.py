@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -109,6 +110,27 @@ def test_an_existing_test_is_replaced_only_if_asked(engine: Engine, tmp_path: Pa
     other.mkdir()
     with pytest.raises(RefusedError, match="holds no past run"):
         written(engine, tmp_path / "test_other.py", force=True)
+
+
+def test_a_failed_replacement_keeps_the_former_test(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory is moved back if the new one cannot take its place."""
+    target = tmp_path / "test_run.py"
+    written(engine, target)
+    rename = Path.rename
+
+    def failing(self: Path, goal: Path) -> Path:
+        if self.name == "new":
+            raise OSError(errno.EIO, "no such luck")
+        return rename(self, goal)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", failing)
+        with pytest.raises(UsageError, match="test_run"):
+            written(engine, target, "y" * 60, force=True)
+    assert replayed(target) == ""
+    assert sorted(path.name for path in tmp_path.glob("*test_run*")) == ["test_run", "test_run.py"]
 
 
 def test_a_secret_of_this_machine_is_refused(engine: Engine, tmp_path: Path) -> None:
