@@ -82,6 +82,7 @@ _VERBS = (
         "schedules",
         "shell",
         "show",
+        "store",
         "test",
         "thread",
         "threads",

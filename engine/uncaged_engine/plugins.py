@@ -29,6 +29,7 @@ PREPARATIONS = "uncaged_workflow.preparations"
 AGENTS = "uncaged_workflow.agents"
 ROUTES = "uncaged_workflow.routes"
 OBSERVERS = "uncaged_workflow.observers"
+STORES = "uncaged_workflow.stores"
 VERBS = "uncaged_workflow.verbs"
 
 

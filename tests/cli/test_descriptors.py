@@ -80,6 +80,7 @@ WORDS: Mapping[str, str] = {
     "prune": "prune --older-than 9d",
     "export": "export latest --output {new}",
     "import": "import echo.py",
+    "store": "store check .",
 }
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
 GONE = "error: the current directory was removed; change to one that exists and try again\n"

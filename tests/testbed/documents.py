@@ -37,6 +37,7 @@ GROUPS = {
     "notify": ("clear", "list", "show", "test"),
     "schedule": ("add", "disable", "enable", "install", "rm", "show"),
     "proposal": ("accept", "reject", "show"),
+    "store": ("check", "copy"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }
 NESTED = frozenset({("browser", "actions"), ("browser", "knowledge")})

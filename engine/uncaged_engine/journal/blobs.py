@@ -20,6 +20,9 @@ from . import lines
 from .codec import encode
 
 _NAME = re.compile(r"[0-9a-f]{32}")
+_NAMED = re.compile(
+    rb'"(?:blob":\{"field":"[^"]*","hash|checkpoint|screenshot|trace)":"([0-9a-f]{32})"'
+)
 
 
 def blob_hash(data: bytes) -> str:
@@ -32,6 +35,11 @@ def effect_mark(effect: bytes) -> bytes:
     long.
     """
     return effect if len(effect) <= lines.MARK_BYTES else lines.blob_mark(blob_hash(effect))
+
+
+def named_in(lines: bytes) -> set[str]:
+    """Return the blobs that a journal's lines name."""
+    return {match.decode() for match in _NAMED.findall(lines)}
 
 
 class Blobs(Protocol):

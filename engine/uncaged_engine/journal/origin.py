@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.records import asdict, dataclass
@@ -53,7 +53,7 @@ class ThreadOrigin:
     importedMs: int
 
     @classmethod
-    def of(cls, journal: Path) -> Self | None:
+    def of(cls, journal: Path) -> ThreadOrigin | None:
         """Return the origin of the thread with this journal, plain or archived; None for a thread
         that this machine started.
 
@@ -63,18 +63,7 @@ class ThreadOrigin:
         """
         path = path_beside(journal)
         data = read_if_there(path)
-        if data is None:
-            return None
-        try:
-            found = json.loads(data)
-            values = {name: found[name] for name in ("bytes", "steps", "importedMs")}
-            if not all(type(value) is int and value >= 0 for value in values.values()):
-                raise ValueError("its numbers are none")
-            return cls(**values)
-        except (ValueError, KeyError, TypeError, RecursionError) as exc:
-            raise DamagedError(
-                f"{path}: cannot be read ({exc}); remove the thread, then import it again"
-            ) from exc
+        return None if data is None else parse_origin(data, str(path))
 
     def write(self, journal: Path) -> None:
         """Make the file durable; call it before the journal has its name."""
@@ -112,6 +101,20 @@ class ThreadOrigin:
             if isinstance(error, Mapping)
             else kept
         )
+
+
+def parse_origin(data: bytes, where: str) -> ThreadOrigin:
+    """Return the origin from the bytes of its file. Raises: DamagedError, as `ThreadOrigin.of`."""
+    try:
+        found = json.loads(data)
+        values = {name: found[name] for name in ("bytes", "steps", "importedMs")}
+        if not all(type(value) is int and value >= 0 for value in values.values()):
+            raise ValueError("its numbers are none")
+        return ThreadOrigin(**values)
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        raise DamagedError(
+            f"{where}: cannot be read ({exc}); remove the thread, then import it again"
+        ) from exc
 
 
 def path_beside(journal: Path) -> Path:

@@ -48,3 +48,15 @@ class ChainCheck:
         for line in lines:
             self.add(line)
             yield line
+
+
+def joined(check: ChainCheck, lines: Iterable[bytes]) -> bytes:
+    """Return checked lines as the bytes of a file.
+
+    Raises:
+        DamagedError: a line does not follow the chain, or there is none.
+    """
+    data = b"".join(check.checked(lines))
+    if not data:
+        raise DamagedError(f"{check.subject} has no first line")
+    return data

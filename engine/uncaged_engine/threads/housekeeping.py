@@ -5,7 +5,6 @@ thread needs is touched.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from uncaged_bundles.storage.files import remove_stale_temporaries, sync_directo
 from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, lock
-from ..journal.blobs import BlobDirectory
+from ..journal.blobs import BlobDirectory, named_in
 from ..state.index import Stamp, stamp_of
 from ..state.observe import read_summary, summarise
 from . import removal, tails
@@ -47,10 +46,6 @@ YOUNG_BLOB_S = 3600
 """A blob is written before the line that names it: a young one may belong to a line that is being
 written.
 """
-
-_BLOB_IN_LINE = re.compile(
-    rb'"(?:blob":\{"field":"[^"]*","hash|checkpoint|screenshot|trace)":"([0-9a-f]{32})"'
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +274,7 @@ def _sweep_blobs(engine: Engine) -> int:
             continue  # it was removed meanwhile
         except (UncagedError, OSError):
             return 0  # a journal that cannot be read may name any of them
-        named.update(match.decode() for match in _BLOB_IN_LINE.findall(data))
+        named.update(named_in(data))
     return BlobDirectory(engine.store.blobs).sweep(named, before_s=time.time() - YOUNG_BLOB_S)
 
 

@@ -1,0 +1,118 @@
+"""The verb `store`: copies a whole store to another address, and checks one."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..display import json_output
+from ..display.output import Styled, is_terminal, next_step, note, result
+from ..inputs.options import json_option
+
+SCHEMES = ("postgresql://",)
+
+
+def complete_addresses(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Complete a directory or a scheme."""
+    schemes = [CompletionItem(scheme) for scheme in SCHEMES if scheme.startswith(incomplete)]
+    return [CompletionItem(incomplete, type="dir"), *schemes]
+
+
+@click.group("store")
+def command() -> None:
+    """Copy a whole store, or check one. An address is a directory, or
+    postgresql://HOST/DATABASE?schema=NAME.
+    """
+
+
+@command.command("copy", short_help="Copy a whole store to another address.")
+@click.argument("source", metavar="FROM", shell_complete=complete_addresses)
+@click.argument("target", metavar="TO", shell_complete=complete_addresses)
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace the registry and documents of TO that differ from those of FROM.",
+)
+@json_option
+def copy_command(*, source: str, target: str, replace: bool, as_json: bool) -> int:
+    """Copy all bundles, blobs, threads, conversations, documents and the registry of FROM into TO,
+    which is made if it is missing.
+
+    Run it again after an interruption, or to copy what has been added since. What TO has with other
+    contents stays as it is and is listed; the exit code is 1 then. Not copied: config.yaml, keys,
+    worktrees, browser profiles.
+
+    \b
+    Examples:
+      uncaged-workflow store copy ~/.uncaged/workflow postgresql://db.example/team
+      uncaged-workflow store copy postgresql://db.example/team ./copy
+    """
+    from uncaged_engine.stores.copying import copy_store
+    from uncaged_engine.stores.opening import opened
+
+    with (
+        opened(source, create=False, is_visible=True) as origin,
+        opened(target, create=True, is_visible=True) as place,
+        shown_progress() as progress,
+    ):
+        report = copy_store(origin, place, replace=replace, progress=progress)
+        addresses = {"from": origin.address, "to": place.address}
+    if as_json:
+        json_output.document({**addresses, **report.document()})
+        return 1 if report.problems else 0
+    for kind, found in report.counts.items():
+        result(f"{kind}: {found.copied:,} copied, {found.present:,} there already")
+    if not report.problems:
+        next_step(f"uncaged-workflow store check {shlex.quote(target)}")
+    return listed(report.problems)
+
+
+@command.command("check", short_help="Check all hashes and chains of a store.")
+@click.argument("address", shell_complete=complete_addresses)
+@json_option
+def check_command(*, address: str, as_json: bool) -> int:
+    """Read all of a store and check it: the hash of each bundle and blob, the chain and the fields
+    of each line, and whether all that is referred to is there. Nothing is changed.
+
+    It does not run a bundle again, as verify does for one thread.
+    """
+    from uncaged_engine.stores.checking import check_store
+    from uncaged_engine.stores.opening import opened
+
+    with opened(address, create=False, is_visible=True) as store, shown_progress() as progress:
+        report = check_store(store, progress=progress)
+        where = store.address
+    if as_json:
+        json_output.document({"address": where, **report.document()})
+        return 1 if report.problems else 0
+    for kind, count in report.counts.items():
+        result(f"{kind}: {count:,}")
+    if not report.problems:
+        result(Styled("whole", "green"))
+    return listed(report.problems)
+
+
+def listed(problems: list[str]) -> int:
+    """Print problems and return the exit code."""
+    for problem in problems:
+        note(Styled("problem: ", "red"), problem)
+    return 1 if problems else 0
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[str, int], None]]:
+    """Yield a function that shows on a terminal how far a run has come."""
+    if not is_terminal(sys.stderr):
+        yield lambda _kind, _count: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False).status("bundles") as shown:
+        yield lambda kind, count: shown.update(f"{kind}: {count:,}")

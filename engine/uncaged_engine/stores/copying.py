@@ -1,0 +1,269 @@
+"""Copy of a store into another one. A second run copies what is missing, and what has been appended
+since.
+
+A part is copied before what refers to it: bundles and blobs, threads, then the registry. A thread
+is in the target whole, or with an exact prefix of its lines. What the target has with other
+contents is left as it is, and becomes a problem of the report; the rest is copied all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from uncaged_bundles.errors import (
+    EnvironmentLacks,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UncagedError,
+)
+
+from ..journal import chain
+from .protocol import (
+    LineOwner,
+    StoreBackend,
+    ThreadEntry,
+    ThreadHead,
+    ThreadNotes,
+    VersionedBytes,
+)
+
+PAGE = 10_000
+_BATCH_LINES = 1_000
+_BATCH_BYTES = 8 << 20
+KINDS = ("bundles", "blobs", "threads", "conversations", "documents", "registry")
+
+Progress = Callable[[str, int], None]
+"""Called with a kind and the number of its items that were looked at."""
+
+
+@dataclass(slots=True)
+class Copied:
+    """Items of one kind. copied: made or continued in the target. present: they were there."""
+
+    copied: int = 0
+    present: int = 0
+
+
+@dataclass(slots=True)
+class CopyReport:
+    """Result of a copy. counts: by kind. problems: a sentence for each item that was not copied."""
+
+    counts: dict[str, Copied] = field(default_factory=lambda: {kind: Copied() for kind in KINDS})
+    problems: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON data."""
+        counts = {
+            kind: {"copied": one.copied, "present": one.present}
+            for kind, one in self.counts.items()
+        }
+        return {**counts, "problems": self.problems}
+
+
+def copy_store(
+    source: StoreBackend, target: StoreBackend, *, replace: bool, progress: Progress
+) -> CopyReport:
+    """Copy all of *source* into *target*.
+
+    Args:
+        replace: the source's registry and documents replace other ones of the target.
+    Raises:
+        RefusedError: both are the same store. StorageError: a store cannot be read or written; what
+            was copied so far stays, and the next run goes on there.
+    """
+    if source.address == target.address:
+        raise RefusedError(f"{source.address} is both the source and the target")
+    copy = _Copy(source, target, replace, progress)
+    copy.bundles()
+    copy.blobs()
+    copy.threads()
+    copy.conversations()
+    copy.documents()
+    copy.registry()
+    return copy.report
+
+
+class _Copy:
+    """One run."""
+
+    def __init__(
+        self, source: StoreBackend, target: StoreBackend, replace: bool, progress: Progress
+    ) -> None:
+        self.report = CopyReport()
+        self._source = source
+        self._target = target
+        self._replace = replace
+        self._progress = progress
+
+    def bundles(self) -> None:
+        known = set(self._target.bundles.hashes())
+        for hash in self._source.bundles.hashes():
+            with self._item("bundles"):
+                # also one that is there: its bytes may be other ones
+                self._target.bundles.put(self._source.bundles.get(hash))
+                self._count("bundles", copied=hash not in known)
+
+    def blobs(self) -> None:
+        known = set(self._target.blobs.names())
+        for name in self._source.blobs.names():
+            with self._item("blobs"):
+                if name not in known:
+                    self._target.blobs.put(self._source.blobs.get(name))
+                self._count("blobs", copied=name not in known)
+
+    def threads(self) -> None:
+        marked = set(self._target.threads.removed())
+        for bundle, thread in self._source.threads.removed():
+            if (bundle, thread) not in marked:
+                self._target.threads.mark_removed(bundle, thread)
+        after: ThreadEntry | None = None
+        while page := self._source.threads.page(after=after, limit=PAGE):
+            for entry in page:
+                with self._item("threads"):
+                    self._count("threads", copied=self._thread(entry))
+            after = page[-1]
+
+    def conversations(self) -> None:
+        known = set(self._target.conversations.names())
+        for name in self._source.conversations.names():
+            with self._item("conversations"):
+                self._count("conversations", copied=self._conversation(name, name in known))
+
+    def documents(self) -> None:
+        documents = self._target.documents
+        for name in self._source.documents.names():
+            with self._item("documents"):
+                found = self._source.documents.read(name)
+                if found is None:
+                    continue  # it was removed meanwhile
+                present = documents.read(name)
+                if self._writes(name, found, present):
+                    documents.replace(name, found.data, version=_version(present))
+
+    def registry(self) -> None:
+        with self._item("registry"):
+            found = self._source.registry.read()
+            if found is not None:
+                present = self._target.registry.read()
+                if self._writes("registry", found, present):
+                    self._target.registry.replace(found.data, version=_version(present))
+
+    def _writes(self, name: str, found: VersionedBytes, present: VersionedBytes | None) -> bool:
+        """Count a document, and tell whether it is to be written."""
+        is_same = present is not None and present.data == found.data
+        if present is not None and not is_same and not self._replace:
+            raise RefusedError(
+                f"{name} differs from that of {self._target.address}, which was left as it is; --replace writes it anew"
+            )
+        self._count("registry" if name == "registry" else "documents", copied=not is_same)
+        return not is_same
+
+    def _thread(self, entry: ThreadEntry) -> bool:
+        """Copy a thread; return False if it was there."""
+        threads, bundle, id = self._target.threads, entry.bundle, entry.id
+        notes = self._source.threads.notes(bundle, id)
+        present: ThreadHead | None = None
+        with suppress(NotFoundError):
+            present = threads.head(bundle, id)
+        if present is None:
+            threads.start(entry, self._lines(entry, 0), notes)
+            return True
+        kept = threads.notes(bundle, id)
+        if kept.origin != notes.origin:
+            raise self._differs(f"thread {id}", "another note of its origin")
+        head = self._source.threads.head(bundle, id)
+        if head != present:
+            self._require_prefix(entry, head, present)
+        if head.lines < present.lines:
+            return False  # it went on there
+        if head.lines > present.lines:
+            with threads.open(bundle, id) as owner:
+                _append(owner, self._lines(entry, owner.head.lines))
+        self._notes(entry, notes, kept)
+        return head != present
+
+    def _notes(self, entry: ThreadEntry, notes: ThreadNotes, kept: ThreadNotes) -> None:
+        """Bring what is beside the lines up to date."""
+        threads = self._target.threads
+        if notes.info != kept.info and notes.info.startswith(kept.info):
+            threads.replace_info(entry.bundle, entry.id, notes.info)
+        if entry.archived:
+            threads.archive(entry.bundle, entry.id)
+
+    def _require_prefix(self, entry: ThreadEntry, head: ThreadHead, present: ThreadHead) -> None:
+        """Refuse a thread unless one store has the first lines of the other."""
+        shorter = min(head, present, key=lambda one: one.lines)
+        longer = self._source if head.lines > present.lines else self._target
+        at = longer.threads.read(entry.bundle, entry.id, from_line=shorter.lines - 1, limit=1)
+        if not at or chain.stated(at[0]) != shorter.digest:
+            raise self._differs(f"thread {entry.id}", "other lines")
+
+    def _lines(self, entry: ThreadEntry, start: int) -> Iterator[bytes]:
+        while lines := self._source.threads.read(entry.bundle, entry.id, from_line=start):
+            yield from lines
+            start += len(lines)
+
+    def _conversation(self, name: str, known: bool) -> bool:
+        """Copy a conversation; return False if it was there."""
+        lines = self._source.conversations.read(name)
+        if not known:
+            self._target.conversations.start(name, lines)
+            return True
+        present = self._target.conversations.read(name)
+        size = min(len(lines), len(present))
+        if lines[:size] != present[:size]:
+            raise self._differs(f"conversation {name}", "other lines")
+        if len(lines) <= len(present):
+            return False
+        with self._target.conversations.open(name) as owner:
+            _append(owner, iter(lines[owner.head.lines :]))
+        return True
+
+    def _differs(self, what: str, how: str) -> RefusedError:
+        return RefusedError(
+            f"{what} has {how} in {self._target.address}; it was left as it is there"
+        )
+
+    def _count(self, kind: str, *, copied: bool) -> None:
+        found = self.report.counts[kind]
+        if copied:
+            found.copied += 1
+        else:
+            found.present += 1
+        self._progress(kind, found.copied + found.present)
+
+    @contextmanager
+    def _item(self, kind: str) -> Iterator[None]:
+        """Note an item's own problem; one of a whole store ends the copy."""
+        try:
+            yield
+        except (StorageError, EnvironmentLacks):
+            raise
+        except UncagedError as exc:
+            self.report.problems.append(f"{kind}: {exc}")
+
+
+def _append(owner: LineOwner, lines: Iterator[bytes]) -> None:
+    """Append lines in batches, so that a large thread is not held in memory."""
+    for batch in _batches(lines):
+        owner.append(batch)
+
+
+def _batches(lines: Iterator[bytes]) -> Iterator[Sequence[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line)
+        if len(batch) == _BATCH_LINES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _version(found: VersionedBytes | None) -> str | None:
+    return None if found is None else found.version

@@ -1,0 +1,1 @@
+"""Store in a directory, behind the protocols of `stores.protocol`."""

@@ -1,0 +1,42 @@
+"""Store in a directory as a `StoreBackend`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.storage.store import Store
+
+from .contents import DirectoryBlobs, DirectoryBundles
+from .conversations import DirectoryConversations
+from .documents import DirectoryDocuments, DirectoryRegistry
+from .threads import DirectoryThreads
+
+
+class DirectoryBackend:
+    """The parts of one directory. It holds no file open."""
+
+    def __init__(self, store: Store) -> None:
+        self.address = str(store.root)
+        self.bundles = DirectoryBundles(store)
+        self.registry = DirectoryRegistry(store)
+        self.threads = DirectoryThreads(store)
+        self.blobs = DirectoryBlobs(store.blobs)
+        self.conversations = DirectoryConversations(store.root)
+        self.documents = DirectoryDocuments(store.root)
+
+    @classmethod
+    def open(cls, directory: Path, *, create: bool) -> DirectoryBackend:
+        """Open the store in a directory.
+
+        Raises:
+            NotFoundError: there is none, and *create* is false.
+            UsageError: it cannot be made.
+        """
+        root = directory.expanduser().absolute()
+        if not create and not (root / "logs").is_dir():
+            raise NotFoundError(f"no store in {root}; give a store's directory, or postgresql://…")
+        return cls(Store.open(root))
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""

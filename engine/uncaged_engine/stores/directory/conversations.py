@@ -1,0 +1,62 @@
+"""Conversations of a directory: ``conversations/NAME.jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.ids import is_thread_id
+from uncaged_bundles.storage.files import held, write_atomically
+
+from ...journal.chain import conversation_seed
+from ...journal.chained import ChainedFile, read_chained
+from ...journal.journal import JournalBusy
+from ..chains import ChainCheck, joined
+from ..names import parse_conversation
+from ..protocol import ThreadHead
+from .owners import FileOwner
+
+SUFFIX = ".jsonl"
+
+
+class DirectoryConversations:
+    """The folder ``conversations``, as `ConversationStorage`."""
+
+    def __init__(self, root: Path) -> None:
+        self._directory = root / "conversations"
+
+    def names(self) -> list[str]:
+        if not self._directory.is_dir():
+            return []
+        files = (path.name for path in self._directory.iterdir() if path.suffix == SUFFIX)
+        return sorted(filter(is_thread_id, (name.removesuffix(SUFFIX) for name in files)))
+
+    def start(self, name: str, lines: Iterable[bytes]) -> None:
+        path = self._path(name)
+        data = joined(ChainCheck(f"conversation {name}", conversation_seed(name)), lines)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        with held(self._directory, alone=True):
+            if path.exists():
+                raise RefusedError(f"there is a conversation {name} already")
+            write_atomically(path, data)
+
+    def read(self, name: str, *, from_line: int = 0) -> list[bytes]:
+        path = self._path(name)
+        try:
+            return read_chained(path, conversation_seed(name)).lines[from_line:]
+        except NotFoundError as exc:
+            raise NotFoundError(f"no conversation {name}") from exc
+
+    def open(self, name: str, *, take_over: bool = False) -> FileOwner:  # noqa: ARG002 - a dead owner holds no file's lock
+        file = ChainedFile.open(self._path(name), conversation_seed(name))
+        if file is None:
+            raise JournalBusy(f"conversation {name} is in use by another process")
+        check = ChainCheck(f"conversation {name}", conversation_seed(name))
+        for line in file.lines:
+            check.add(line)
+        head = ThreadHead(lines=check.lines, size_bytes=check.size_bytes, digest=check.digest)
+        return FileOwner(file, f"conversation {name}", head, ended=False)
+
+    def _path(self, name: str) -> Path:
+        return self._directory / f"{parse_conversation(name)}{SUFFIX}"
