@@ -20,19 +20,28 @@ if TYPE_CHECKING:
 
 MAX_LINE_BYTES = 1 << 20
 """The rest of a longer line is dropped; what is left of it is still too long for a request."""
+MAX_LINE_PARTS = 64
+"""In multiples of `MAX_LINE_BYTES`: where the end of a line must be. A device may have none."""
 MAX_NESTED = 20
 
 
 def request_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
     """Yield the requests of a file with the numbers of their lines. Bytes that are not UTF-8 are
     kept as surrogates, which a request refuses.
+
+    Raises:
+        UsageError: a line does not end.
     """
     number = 0
     while data := stream.readline(MAX_LINE_BYTES):
         number += 1
-        part = data
+        part, count = data, 1
         while len(part) == MAX_LINE_BYTES and not part.endswith(b"\n"):
-            part = stream.readline(MAX_LINE_BYTES)
+            if count == MAX_LINE_PARTS:
+                raise UsageError(
+                    f"line {number} is longer than {MAX_LINE_PARTS * MAX_LINE_BYTES:,} bytes; give a file with one request a line"
+                )
+            part, count = stream.readline(MAX_LINE_BYTES), count + 1
         line = data.removeprefix(codecs.BOM_UTF8) if number == 1 else data
         text = line.decode("utf-8", "surrogateescape").strip()
         if text and not text.startswith("#"):
