@@ -161,7 +161,8 @@ class RequestOutput:
             self._learning[id] = event["reading"]["learn"]
         match event["event"]:
             case "accepted" if event["position"] and not self._as_json:
-                note(f"waiting for {event['position']} requests before this one")
+                ahead = event["position"]
+                note(f"waiting for {ahead} request{'' if ahead == 1 else 's'} before this one")
             case "blocked":
                 _show_block(event)
             case "problem":

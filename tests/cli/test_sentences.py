@@ -332,7 +332,7 @@ def test_ctrl_c_cancels_a_request_that_waits(
         text=True,
     ) as waiting:
         assert waiting.stderr is not None
-        assert waiting.stderr.readline() == "waiting for 1 requests before this one\n"
+        assert waiting.stderr.readline() == "waiting for 1 request before this one\n"
         os.kill(waiting.pid, signal.SIGINT)
         assert waiting.wait(timeout=60) == 130
     records = json.loads(prepared("conversation", "show", "--json").stdout)["records"]

@@ -47,7 +47,7 @@ def test_ctrl_c_cancels_the_running_request_alone(
     shell.expect("thread ")
     shell.expect("running: be slow")
     shell.type("repeat 7\r")
-    shell.expect("waiting for 1 requests before this one")
+    shell.expect("waiting for 1 request before this one")
     shell.expect("queued: 1")
     [listed] = json.loads(prepared("conversation", "list", "--json").stdout)
     assert (listed["open"], listed["inUse"]) == (2, True)
