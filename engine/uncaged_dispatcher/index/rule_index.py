@@ -233,7 +233,7 @@ class RuleIndex:
         except (sqlite3.DatabaseError, ValueError) as exc:
             if not _is_damage(exc):
                 raise StorageError(
-                    f"the index {self._path()} cannot be read: {exc}; try again"
+                    f"the index {self._path()} cannot be read: {exc}; correct that and try again"
                 ) from exc
             self.close()
             self._forget()

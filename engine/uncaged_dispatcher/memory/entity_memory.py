@@ -107,7 +107,9 @@ class EntityMemory:
                 self._path.unlink(missing_ok=True)
                 connection = self._current()
         except (OSError, sqlite3.Error) as exc:
-            raise StorageError(f"{self._path}: the memory cannot be opened: {exc}") from exc
+            raise StorageError(
+                f"{self._path}: the memory cannot be opened: {exc}; correct that and try again"
+            ) from exc
         try:
             yield connection
         finally:

@@ -184,7 +184,9 @@ class Catalog:
                 self._path.unlink(missing_ok=True)
                 connection = self._current()
         except (OSError, sqlite3.Error) as exc:
-            raise StorageError(f"{self._path}: the catalogue cannot be opened: {exc}") from exc
+            raise StorageError(
+                f"{self._path}: the catalogue cannot be opened: {exc}; correct that and try again"
+            ) from exc
         with closing(connection):
             yield connection
 
