@@ -79,6 +79,13 @@ class EnvironmentLacks(UncagedError):
         self.begun = begun
 
 
+def without_thread(problem: Exception) -> str:
+    """Return the text of an error for a caller that has no thread to resume."""
+    if isinstance(problem, EnvironmentLacks):
+        return f"{problem.what}; {problem.remedy}" if problem.remedy else problem.what
+    return str(problem)
+
+
 def os_problem(problem: OSError, place: object = "") -> str:
     """Return the text of a system error with its path, else with *place*."""
     where = problem.filename or place

@@ -21,10 +21,7 @@ def chosen_model(config: Config, name: str | None) -> ChosenModel:
     """
     from uncaged_models.choice import choose, choose_name
 
-    try:
-        return choose(choose_name(name, (), config, os.environ), config, os.environ)
-    except EnvironmentLacks as exc:  # there is no thread to resume
-        raise EnvironmentLacks(f"{exc.what}; {exc.remedy}" if exc.remedy else exc.what) from None
+    return choose(choose_name(name, (), config, os.environ), config, os.environ)
 
 
 def has_model(config: Config) -> bool:

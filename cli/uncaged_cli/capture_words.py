@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, UsageError, without_thread
 
 from .asked_model import chosen_model, model_session
 from .catalog import is_installed
@@ -92,9 +92,7 @@ def polished_words(
         question = question_of(name, flow.prompt, flow.steps, flow.parameters, known)
         answer = model_session(chosen).ask(question)
     except (EnvironmentLacks, ModelFailed, UsageError) as exc:
-        # the remedy of a lacking model speaks of a thread to resume
-        why = exc.what if isinstance(exc, EnvironmentLacks) else str(exc)
-        note("the wording is that of the prompt: ", why)
+        note("the wording is that of the prompt: ", without_thread(exc))
         return flow.wording, None
     if not answer.fits or not isinstance(answer.value, Mapping):
         note("the wording is that of the prompt: the model's answer does not fit: ", answer.problem)

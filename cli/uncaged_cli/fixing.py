@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import UncagedError, without_thread
 
 from .display import json_output
 from .display.output import Styled, next_step, note, result
@@ -31,7 +31,7 @@ def fix_if_declared(engine: Engine, view: ThreadView) -> None:
     try:
         fix_thread(engine, view.summary.thread_id, agents={}, agent_settings={}, as_json=False)
     except UncagedError as exc:
-        note(f"not fixed: {exc}")
+        note(f"not fixed: {without_thread(exc)}")
 
 
 def fix_thread(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 from uncaged_bundles.clean import shorten
-from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
+from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError, without_thread
 from uncaged_bundles.version import __version__
 
 from .display.output import PROGRAM, Styled, note
@@ -32,9 +32,15 @@ MACHINE_ERRORS = frozenset(
         errno.EPERM,
         errno.EMFILE,
         errno.ENFILE,
+        errno.ENOTDIR,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ELOOP,
     )
 )
-"""Errors of the machine that the user can fix, such as a full disk or missing permissions."""
+"""Errors of the machine that the user can fix, such as a full disk, missing permissions, or a file
+where a directory should be.
+"""
 MESSAGE_COLUMNS = 2_000
 CLICK_TERMS = {
     "a valid float range": "a number",
@@ -82,7 +88,7 @@ def guarded(action: Callable[[], object], argv: Sequence[str]) -> int:
     try:
         code = action()
     except UncagedError as problem:
-        return _fail(str(problem), problem.exit_code)
+        return _fail(without_thread(problem), problem.exit_code)
     except click.exceptions.NoArgsIsHelpError as problem:
         note(problem.format_message())
         return UsageError.exit_code

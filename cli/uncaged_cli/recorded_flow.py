@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_browser.recording.summary import summary_of
 from uncaged_browser.secrets import name_of_secret
-from uncaged_bundles.errors import EngineBug
+from uncaged_bundles.errors import EngineBug, without_thread
 
 from .captured_flow import wording_document
 from .display import json_output
@@ -168,7 +168,7 @@ class RecordedFlow:
                 )
                 return proof.run(self._recipe["steps"], values)
         except (BrowserProblem, EnvironmentLacks, SessionGone) as exc:
-            return FlowProof(state="unproved", step=1, reason=str(exc))
+            return FlowProof(state="unproved", step=1, reason=without_thread(exc))
 
     def add(self, proof: FlowProof) -> Added:
         """Add the flow with what was granted before the proof; its description says what was not

@@ -67,7 +67,8 @@ class SearchHandler(Handler):
         settings = context.config.search
         if settings is None:
             raise EnvironmentLacks(
-                "nothing to search with is configured; add `search: {use: searxng, url: https://ADDRESS}` to config.yaml, then resume"
+                "nothing to search with is configured",
+                remedy="add `search: {use: searxng, url: https://ADDRESS}` to config.yaml",
             )
         provider = provider_of(settings)
 
@@ -83,7 +84,7 @@ class SearchHandler(Handler):
         )
         if isinstance(outcome, Failure) and outcome.error["kind"] in UNREACHED:
             raise EnvironmentLacks(
-                f"{outcome.error['message']}; start it, or fix search.url in config.yaml, then resume"
+                str(outcome.error["message"]), remedy="start it, or fix search.url in config.yaml"
             )
         return outcome
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, without_thread
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass, replace
 from uncaged_engine.api import Engine, RunOptions
@@ -100,7 +100,7 @@ def due(engine: Engine, environment: Mapping[str, str] | None = None) -> DueRepo
                 run = _take(engine, files, schedule.name, variables)
         except (UncagedError, OSError) as exc:
             problems.append(
-                DueProblem(schedule=schedule.name, flow=schedule.flow, message=str(exc))
+                DueProblem(schedule=schedule.name, flow=schedule.flow, message=without_thread(exc))
             )
             continue
         if run is not None:
@@ -137,10 +137,10 @@ def _notify(
             try:
                 engine.notify(notification, environment)
             except (UncagedError, OSError) as exc:
-                unsent.append(f"schedule {problem.schedule}: {exc}")
+                unsent.append(f"schedule {problem.schedule}: {without_thread(exc)}")
         return unsent + engine.notify_deaths(environment=environment)
     except (UncagedError, OSError) as exc:  # config.yaml cannot be read, or the store
-        return [*unsent, str(exc)]
+        return [*unsent, without_thread(exc)]
 
 
 def _due_run(schedule: Schedule, now_ms: int) -> DueRun | None:
@@ -175,7 +175,7 @@ def _take(
     try:
         thread = _start(engine, schedule, run.due_ms, environment)
     except (UncagedError, OSError) as exc:
-        files.put(replace(done, problem=str(exc)))
+        files.put(replace(done, problem=without_thread(exc)))
         raise
     # crash here: the thread runs, the schedule does not say so; the next `due` finds the thread
     files.put(replace(done, thread_id=thread, problem=""))

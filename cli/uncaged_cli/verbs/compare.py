@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from uncaged_bundles.clean import shorten
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import UncagedError, UsageError, without_thread
 
 from ..display import json_output
 from ..display.comparison import comparison_document, show_comparison
@@ -186,5 +186,5 @@ def changes_of(engine: Engine, found: ForkComparison) -> Mapping[str, FileChange
         try:
             changes[side.label] = changes_between(engine.store, first[1], view, os.environ)
         except UncagedError as exc:
-            changes[side.label] = str(exc)
+            changes[side.label] = without_thread(exc)
     return changes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.clean import shorten
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import UncagedError, without_thread
 
 from ..display import json_output
 from ..display.output import Styled, next_step, note, result
@@ -92,7 +92,7 @@ def run_example(engine: Engine, flow: str, example: Example) -> dict[str, object
     try:
         thread = engine.run(flow, prompt=example.sentence, params=example.params or {})
     except UncagedError as problem:
-        return {**sentence, "outcome": "failed", "message": str(problem)}
+        return {**sentence, "outcome": "failed", "message": without_thread(problem)}
     called = wait(engine, thread)
     difference = example.difference(
         {"success": called.success, "message": called.message, "data": called.data}

@@ -208,7 +208,8 @@ class Snapshots:
                 "rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--", *embedded
             )
         raise WorkspaceError(
-            f"{self.tree} holds more than {MAX_EMBEDDED} repositories of its own; remove them, then resume"
+            f"{self.tree} holds more than {MAX_EMBEDDED} repositories of its own",
+            remedy="remove them",
         )
 
     def _run_with_index(self, *arguments: str) -> tuple[bytes, str]:

@@ -251,7 +251,7 @@ class Workspace:
     def _make(self, latest: str | None, *, now_ms: int) -> None:
         if not self.repository.is_dir():
             raise WorkspaceError(
-                f"the repository {self.repository} is gone; bring it back, then resume"
+                f"the repository {self.repository} is gone", remedy="bring it back"
             )
         git = self._git()
         self._refuse_branch_in_use(git)
@@ -311,7 +311,8 @@ class Workspace:
                 and Path(where).exists()
             ):
                 raise WorkspaceError(
-                    f"the branch {self.branch} is checked out in {where}; switch to another one there, then resume"
+                    f"the branch {self.branch} is checked out in {where}",
+                    remedy="switch to another one there",
                 )
 
     def _message(self, seq: int) -> str:

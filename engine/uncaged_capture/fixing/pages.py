@@ -19,7 +19,7 @@ from uncaged_browser.session.proof_page import NotRepeated, ProofPage
 from uncaged_bundles import shapes
 from uncaged_bundles.builders.recipes.flows import WebFlow
 from uncaged_bundles.builders.recipes.recipe_flow import flow_of
-from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.errors import EnvironmentLacks, without_thread
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
@@ -51,7 +51,7 @@ def look_at_page(
         with _page(engine, bundle, environment) as page:
             return replay_healed(page, flow.steps, case.params).document()
     except (BrowserProblem, EnvironmentLacks, SessionGone, shapes.ShapeError) as exc:
-        return {"problem": str(exc)}
+        return {"problem": without_thread(exc)}
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def trial_page(engine: Engine, bundle: Bundle, environment: Mapping[str, str]) -
         try:
             page = stack.enter_context(_page(engine, bundle, environment))
         except (BrowserProblem, EnvironmentLacks, SessionGone) as exc:
-            reason = str(exc)
+            reason = without_thread(exc)
             yield lambda effect: _held(effect, reason)
             return
         yield lambda effect: _performed(page, effect)
@@ -76,7 +76,7 @@ def _performed(page: ProofPage, effect: TrialEffect) -> Outcome | None:
     except shapes.ShapeError as exc:  # an operation that no page performs, such as a question
         return Void(word="environment", message=f"it is not tried in a page: {exc}")
     except (NotRepeated, EnvironmentLacks, SessionGone) as exc:
-        return Void(word="environment", message=str(exc))
+        return Void(word="environment", message=without_thread(exc))
     except BrowserProblem as exc:
         return Failure(error=exc.document())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import UncagedError, UsageError, without_thread
 from uncaged_bundles.records import dataclass
 from uncaged_engine.services.canonical import depth, encode
 
@@ -124,7 +124,7 @@ class RequestResult:
         return cls(
             status="refused",
             success=False,
-            message=_readable(str(problem)),
+            message=_readable(without_thread(problem)),
             exit_code=problem.exit_code,
             thread=thread,
         )

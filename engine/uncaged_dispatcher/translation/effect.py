@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from uncaged_bundles import shapes
-from uncaged_bundles.errors import EnvironmentLacks, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, UsageError, without_thread
 from uncaged_bundles.limits import Limits
 from uncaged_bundles.records import dataclass
 from uncaged_engine.door.bodies import read_body
@@ -63,7 +63,7 @@ class CatalogHandler(Handler):
             embedder = _embedder(context)
             note = ""
         except (EnvironmentLacks, UsageError) as exc:
-            embedder, note = None, f"embeddings were not used: {exc}"
+            embedder, note = None, f"embeddings were not used: {without_thread(exc)}"
         collisions = context.config.collisions
         found = Catalog(context.store).find(
             options.sentence,

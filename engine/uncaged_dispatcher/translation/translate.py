@@ -8,7 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UncagedError, UsageError
+from uncaged_bundles.errors import (
+    EnvironmentLacks,
+    NotFoundError,
+    UncagedError,
+    UsageError,
+    without_thread,
+)
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass, field, replace
 from uncaged_engine.api import Engine, RunOptions
@@ -104,7 +110,7 @@ class Translator:
         except NotFoundError:
             return f"the flow {FLOW!r} was removed, which asks a model"
         except (EnvironmentLacks, UsageError) as exc:
-            return str(exc)
+            return without_thread(exc)
         return None
 
     def _read(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
-from uncaged_bundles.errors import UncagedError, UsageError, os_problem
+from uncaged_bundles.errors import UncagedError, UsageError, os_problem, without_thread
 from uncaged_bundles.shapes import ShapeError
 
 from ..conversations.log import path_of
@@ -173,7 +173,7 @@ class WirePeer:
             return error_answer(id, REFUSED, os_problem(exc))
         except UncagedError as exc:
             data = {"kind": type(exc).__name__, "exitCode": exc.exit_code}
-            return error_answer(id, REFUSED, str(exc), data)
+            return error_answer(id, REFUSED, without_thread(exc), data)
 
     async def _follow(self, conversation: str, tail: LogTail) -> None:
         """Send records and snapshots of a conversation."""

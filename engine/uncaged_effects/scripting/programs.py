@@ -39,7 +39,8 @@ def find_binary(name: str, path: str) -> Path:
     found = list(_candidates(name, path))
     if not found:
         raise EnvironmentLacks(
-            f"the script needs {name!r}, which is not on the PATH of this machine; install it, then resume"
+            f"the script needs {name!r}, which is not on the PATH of this machine",
+            remedy="install it",
         )
     return next((program for program in found if _is_compiled(program)), found[0])
 

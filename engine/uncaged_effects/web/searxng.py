@@ -39,7 +39,8 @@ class SearXNG:
             ]
         except (ValueError, LookupError, TypeError, RecursionError):
             raise EnvironmentLacks(
-                f"search.url {self._settings.url} does not answer as SearXNG does; fix it in config.yaml, then resume"
+                f"search.url {self._settings.url} does not answer as SearXNG does",
+                remedy="fix it in config.yaml",
             ) from None
 
     def _refusal(self, status: int) -> Exception:
@@ -47,15 +48,17 @@ class SearXNG:
         match status:
             case 401:
                 return EnvironmentLacks(
-                    f"{url} wants a key that it knows; put `key: secret:NAME` under search in config.yaml, then resume"
+                    f"{url} wants a key that it knows",
+                    remedy="put `key: secret:NAME` under search in config.yaml",
                 )
             case 403:
                 return EnvironmentLacks(
-                    f"{url} does not answer in JSON; add `json` to search.formats in its settings.yml, then resume"
+                    f"{url} does not answer in JSON",
+                    remedy="add `json` to search.formats in its settings.yml",
                 )
             case 404:
                 return EnvironmentLacks(
-                    f"there is no SearXNG at {url}; fix search.url in config.yaml, then resume"
+                    f"there is no SearXNG at {url}", remedy="fix search.url in config.yaml"
                 )
             case _:
                 return WebProblem("search", f"the search at {url} answered {status}")

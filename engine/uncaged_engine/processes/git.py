@@ -69,7 +69,7 @@ def on_disk(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise WorkspaceError(f"{os_problem(exc, path)}; correct that, then resume") from exc
+        raise WorkspaceError(os_problem(exc, path), remedy="correct that") from exc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +173,6 @@ class Git:
         except FileNotFoundError as exc:
             if not self.directory.is_dir():
                 raise WorkspaceError(
-                    f"the directory {self.directory} is gone; bring it back, then resume"
+                    f"the directory {self.directory} is gone", remedy="bring it back"
                 ) from exc
-            raise WorkspaceError("there is no git on PATH; install git, then resume") from exc
+            raise WorkspaceError("there is no git on PATH", remedy="install git") from exc

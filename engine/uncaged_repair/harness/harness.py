@@ -144,8 +144,8 @@ class Harness:
         ):
             executable = self.project.interpreter.executable
             raise EnvironmentLacks(
-                f"{executable} ({self.project.interpreter.reason}) has no pytest, and there are no unittest tests: "
-                f"run `{executable} -m pip install pytest`, or give --test-command, then resume"
+                f"{executable} ({self.project.interpreter.reason}) has no pytest, and there are no unittest tests",
+                remedy=f"run `{executable} -m pip install pytest`, or give --test-command",
             )
         return found
 

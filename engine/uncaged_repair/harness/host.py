@@ -185,7 +185,8 @@ class Host:
             output = self._stderr_tail()
             self.close()
             raise EnvironmentLacks(
-                f"{executable} does not run in the sandbox: {output or exc}; fix the environment or give --test-command, then resume"
+                f"{executable} does not run in the sandbox: {output or exc}",
+                remedy="fix the environment or give --test-command",
             ) from exc
         self.runner, self.version = (
             cast("str", ready.get("runner", self.runner)),  # type: ignore[assignment]

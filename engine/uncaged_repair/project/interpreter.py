@@ -60,7 +60,8 @@ def choose_interpreter(
         if path == asked:
             break
     raise EnvironmentLacks(
-        f"no Python can run the tests of {top}: {'; '.join(problems)}. Fix the environment, or give --test-command, then resume"
+        f"no Python can run the tests of {top}: {'; '.join(problems)}",
+        remedy="fix the environment, or give --test-command",
     )
 
 

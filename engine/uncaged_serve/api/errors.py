@@ -15,6 +15,7 @@ from uncaged_bundles.errors import (
     StorageError,
     UncagedError,
     UsageError,
+    without_thread,
 )
 
 from .endpoints import ConflictError
@@ -47,7 +48,7 @@ def response_of(exc: Exception) -> tuple[int, dict[str, object]]:
         status, kind = next(
             (status, kind) for cls, status, kind in STATUSES if isinstance(exc, cls)
         )
-        return status, error_document(kind, str(exc), exitCode=exc.exit_code)
+        return status, error_document(kind, without_thread(exc), exitCode=exc.exit_code)
     if isinstance(exc, OSError):
         reason = errno.errorcode.get(exc.errno or 0, type(exc).__name__)
         return 503, error_document("storage", f"the machine refused it: {reason}")

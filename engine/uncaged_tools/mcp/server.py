@@ -15,7 +15,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
-from uncaged_bundles.errors import NotFoundError, UncagedError
+from uncaged_bundles.errors import NotFoundError, UncagedError, without_thread
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import GONE
@@ -132,7 +132,9 @@ class RequestHandlers:
             enabled = await anyio.to_thread.run_sync(self._enabled_tools)
             return await call_flow(self._engine, enabled, name, arguments, context)
         except UncagedError as exc:
-            return types.CallToolResult(content=[types.TextContent(text=str(exc))], is_error=True)
+            return types.CallToolResult(
+                content=[types.TextContent(text=without_thread(exc))], is_error=True
+            )
 
 
 async def cancel_on_disconnect(
