@@ -152,7 +152,8 @@ def test_the_graph_lights_the_role_that_a_thread_asks(looking: Engine) -> None:
         where = {"flow": "two"}
         assert answer(looking, "GET", "/api/flows/{flow}/graph", where)["live"] == ["first"]
         looking.kill(thread)
-        assert answer(looking, "GET", "/api/flows/{flow}/graph", where)["live"] == []
+        shown = answer(looking, "GET", "/api/flows/{flow}/graph", where)
+        assert (shown["live"], shown["running"]) == ([], False)
     finally:
         end_workers(looking.store.root)
 

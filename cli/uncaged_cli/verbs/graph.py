@@ -70,7 +70,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
     graph = flow_graph(
         engine.store,
         bundle,
-        engine.threads() if view is None else [],
+        engine.threads if view is None else list,
         prefer=config.sandbox,
         deadline_s=config.limits.bundle_s,
     )

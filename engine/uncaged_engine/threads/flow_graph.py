@@ -5,10 +5,13 @@ took.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import lru_cache
 from typing import Literal
 
-from uncaged_bundles.errors import SandboxUnavailable
+from uncaged_bundles.errors import SandboxUnavailable, UncagedError
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -17,6 +20,7 @@ from ..flows.graphs import Edge, edges_of_table, merge, path_of
 from ..flows.inferred import inferred_edges
 from ..sandbox.mechanism import choose
 from ..state.observe import ThreadSummary, view
+from .lean import LeanBlobs
 
 MAX_THREADS_READ = 200
 """The number of newest threads whose edges are read."""
@@ -36,7 +40,7 @@ class FlowGraph:
 def flow_graph(
     store: Store,
     bundle: Bundle,
-    threads: Iterable[ThreadSummary],
+    threads: Callable[[], Iterable[ThreadSummary]],
     *,
     prefer: str,
     deadline_s: float,
@@ -44,8 +48,9 @@ def flow_graph(
     """Return the graph of a bundle.
 
     Args:
-        threads: those of the store, the newest first; read only if the bundle gives no graph.
-            prefer: the sandbox of the settings. deadline_s: for each answer of the moderator.
+        threads: returns those of the store, the newest first; called only if the bundle gives no
+            graph. prefer: the sandbox of the settings. deadline_s: for each answer of the
+            moderator.
     """
     table = bundle.descriptor.graph
     if table:
@@ -59,9 +64,17 @@ def flow_graph(
     if found:
         return FlowGraph(edges=tuple(found), origin="inferred", counts=Counter[Edge]())
     passed: list[Edge] = []
-    own = [one for one in threads if one.hash == bundle.hash and one.status != "corrupt"]
-    for summary in own[:MAX_THREADS_READ]:
-        records = view(store, *store.locate_thread(summary.thread_id)).records
-        passed += path_of(records, ended=summary.status == "completed")
+    own = [one for one in threads() if one.hash == bundle.hash and one.status != "corrupt"]
+    for one in own[:MAX_THREADS_READ]:
+        with suppress(UncagedError):  # it was removed meanwhile
+            passed += _taken_by(store, one.thread_id, one.status, one.updated_ms)
     edges, counts = merge([], passed)
     return FlowGraph(edges=tuple(edges), origin="taken" if edges else "none", counts=counts)
+
+
+@lru_cache(maxsize=4 * MAX_THREADS_READ)
+def _taken_by(store: Store, thread: ThreadId, status: str, updated_ms: int) -> tuple[Edge, ...]:  # noqa: ARG001 - the time is the state of its journal
+    """Return the edges that a thread took, read once for each state of it."""
+    blobs = LeanBlobs(store.blobs, fields=("meta",))
+    records = view(store, *store.locate_thread(thread), blobs=blobs).records
+    return tuple(path_of(records, ended=status == "completed"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,15 @@ MAX_CHARACTERS = 1_000_000
 
 
 class LeanBlobs(Blobs):
-    """Blobs of a store that are read for the start record and intents alone. Other fields that are
-    in a blob are replaced by a sentence with its size.
+    """Blobs of a store that are read for a few fields alone, those of the start record and of
+    intents if nothing else is said. Other fields are replaced by a sentence with the blob's size.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, *, fields: Collection[str] = ("intent", "parameters")
+    ) -> None:
         self._blobs = BlobDirectory(directory)
+        self._fields = fields
 
     def put(self, data: bytes) -> str:
         return self._blobs.put(data)
@@ -38,7 +41,7 @@ class LeanBlobs(Blobs):
         note = record.get("blob")
         if not isinstance(note, Mapping):
             return dict(record)
-        if note.get("field") in ("intent", "parameters"):
+        if note.get("field") in self._fields:
             try:
                 return self._blobs.expand_record(record)
             except (UncagedError, OSError, ValueError):

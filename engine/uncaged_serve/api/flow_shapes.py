@@ -54,9 +54,12 @@ class FlowDocument(ApiDocument):
 
 
 class GraphDocument(ApiDocument):
+    """live: roles at which threads are now. running: whether a thread runs, so that it changes."""
+
     origin: str
     drawing: dict[str, Any]
     live: list[str]
+    running: bool
 
 
 class VersionChanges(ApiDocument):

@@ -124,15 +124,17 @@ def graph(engine: Engine, asked: Asked) -> object:
     found = flow_graph(
         engine.store,
         engine.bundle(bundle_hash),
-        _threads(engine, entry, MAX_THREADS_READ),
+        lambda: _threads(engine, entry, MAX_THREADS_READ),
         prefer=config.sandbox,
         deadline_s=config.limits.bundle_s,
     )
-    roles = (_current_role(engine, one) for one in _threads(engine, entry, MOST_LIVE, LIVE))
+    live = _threads(engine, entry, MOST_LIVE, LIVE)
+    roles = (_current_role(engine, one) for one in live)
     return {
         "origin": found.origin,
         "drawing": layout(found.edges, found.counts.items()).document(),
         "live": sorted({role for role in roles if role is not None}),
+        "running": any(one.status == "running" for one in live),
     }
 
 

@@ -8,7 +8,8 @@ import { graphDrawing } from "../graph.js";
 import { getJson, path, postJson, query } from "../http.js";
 import { schemaField } from "../schema_form.js";
 
-const LIVE_MS = 3000;
+const RUNNING_MS = 3000;
+const QUIET_MS = 15_000;
 
 export async function show(root, route) {
   const name = route.parts[1];
@@ -26,26 +27,30 @@ export async function show(root, route) {
   return drawLive(drawn, `${where}/graph`, flow);
 }
 
-/** Draw the graph, and light the roles that are asked now, as long as the view is open. */
+/** Draw the graph, and light the roles that are asked now, as long as the view is open: often while a thread runs. */
 async function drawLive(place, where, flow) {
   let shown = "";
   let ended = false;
+  let timer = 0;
   async function draw() {
     const graph = await getJson(where);
     const text = JSON.stringify(graph);
-    if (ended || text === shown) return;
-    shown = text;
-    if (!graph.drawing.nodes.length) return;
     const words = { declared: "", inferred: "Inferred: the moderator was run over the statuses of its roles; it may take other edges, too.", taken: "The edges that past threads took." };
-    replace(place, h("h2", {}, "Graph"), graphDrawing(graph.drawing, { title: `Graph of ${flow.flow ?? flow.hash}`, live: graph.live }),
-      words[graph.origin] ? h("p", { class: "quiet" }, words[graph.origin]) : null);
+    if (!ended && text !== shown && graph.drawing.nodes.length) {
+      replace(place, h("h2", {}, "Graph"), graphDrawing(graph.drawing, { title: `Graph of ${flow.flow ?? flow.hash}`, live: graph.live }),
+        words[graph.origin] ? h("p", { class: "quiet" }, words[graph.origin]) : null);
+    }
+    shown = text;
+    return graph.running;
   }
-  const quietly = () => draw().catch(() => {});
-  await quietly();
-  const timer = shown && JSON.parse(shown).drawing.nodes.length ? setInterval(() => document.hidden || quietly(), LIVE_MS) : 0;
+  async function repeat() {
+    const running = document.hidden ? false : await draw().catch(() => false);
+    if (!ended) timer = setTimeout(repeat, running ? RUNNING_MS : QUIET_MS);
+  }
+  await repeat();
   return () => {
     ended = true;
-    clearInterval(timer);
+    clearTimeout(timer);
   };
 }
 
