@@ -113,7 +113,7 @@ class ThreadFeed:
         self._woken = asyncio.Event()
         self._stamp: object = None
         self._cancel = Cancel()
-        self._read: queue.Queue[Told] = queue.Queue(MOST_READ)
+        self._read: queue.Queue[Event] = queue.Queue(MOST_READ)
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -183,10 +183,7 @@ class ThreadFeed:
             loop.call_soon_threadsafe(_settle, ended, problem)
 
     def _take(self) -> None:
-        with suppress(queue.Empty):
-            told = self._read.get_nowait()
-            if isinstance(told, Event):
-                self._publish(told)
+        self._publish(self._read.get_nowait())  # one call for each that was put
 
     def _publish(self, event: Event) -> None:
         self._place = max(self._place, event.place)

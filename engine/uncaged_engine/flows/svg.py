@@ -10,11 +10,11 @@ from .layout import GraphDrawing, GraphLine, GraphNode
 
 STYLE = """
 text { font: 14px system-ui, sans-serif; fill: #1c1f24; text-anchor: middle; dominant-baseline: middle }
-.node { fill: #fff; stroke: #5c636e } .live { fill: #d9e6ff; stroke: #1f5fd6; stroke-width: 2 }
+.node { fill: #fff; stroke: #5c636e }
 .line { fill: none; stroke: #5c636e } .taken { stroke: #1f5fd6; stroke-width: 2.5 }
 .label { font-size: 12px; fill: #5c636e; paint-order: stroke; stroke: #fff; stroke-width: 4 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6e8eb } .node { fill: #1e2126; stroke: #9aa3af } .live { fill: #243a63; stroke: #7cabff }
+  text { fill: #e6e8eb } .node { fill: #1e2126; stroke: #9aa3af }
   .line { stroke: #9aa3af } .taken { stroke: #7cabff } .label { fill: #9aa3af; stroke: #16181c }
 }
 """.strip()
@@ -24,11 +24,8 @@ ARROW = (
 )
 
 
-def as_svg(drawing: GraphDrawing, *, title: str, live: frozenset[str] = frozenset()) -> str:
-    """Return the file's text.
-
-    live: the nodes at which a thread is now.
-    """
+def as_svg(drawing: GraphDrawing, *, title: str) -> str:
+    """Return the file's text."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{drawing.width}" height="{drawing.height}" '
         f'viewBox="0 0 {drawing.width} {drawing.height}" role="img">',
@@ -37,17 +34,16 @@ def as_svg(drawing: GraphDrawing, *, title: str, live: frozenset[str] = frozense
         f"<defs>{ARROW}</defs>",
         *(_line(one) for one in drawing.lines),
         *(_label(one) for one in drawing.lines if one.labels or one.times),
-        *(_node(one, is_live=one.name in live) for one in drawing.nodes),
+        *(_node(one) for one in drawing.nodes),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _node(node: GraphNode, *, is_live: bool) -> str:
+def _node(node: GraphNode) -> str:
     left, top = node.x - node.width // 2, node.y - node.height // 2
-    kind = "node live" if is_live else "node"
     return (
-        f'<rect class="{kind}" x="{left}" y="{top}" width="{node.width}" height="{node.height}" rx="8"/>'
+        f'<rect class="node" x="{left}" y="{top}" width="{node.width}" height="{node.height}" rx="8"/>'
         f'<text x="{node.x}" y="{node.y}">{_text(node.text)}</text>'
     )
 

@@ -98,11 +98,3 @@ def counts(store: Store) -> list[tuple[str | None, bool, int]] | None:
             (status, bool(failed), number) for status, failed, number in connection.execute(query)
         ],
     )
-
-
-def flows(store: Store, limit: int) -> list[tuple[str, int]]:
-    """Return the flows with most threads, and their number of threads."""
-    query = (
-        "SELECT flow, count(*) FROM threads WHERE flow <> '' GROUP BY flow ORDER BY 2 DESC LIMIT ?"
-    )
-    return ask(store, lambda connection: connection.execute(query, (limit,)).fetchall()) or []
