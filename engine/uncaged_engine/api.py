@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,8 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
 
 _ThreadPlace = tuple[BundleHash, ThreadId, Path]
 """Bundle, id and journal of a thread."""
+UNBOUNDED = 1 << 31
+"""Limit of a page that has all threads that fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +304,12 @@ class Engine:
             most_read=most_read,
         )
 
+    def _all_of(self, *statuses: states.State) -> Sequence[ThreadSummary]:
+        """List all threads with one of these statuses, by the index."""
+        from .threads.filtering import ThreadFilter
+
+        return self.page(ThreadFilter(statuses=statuses), limit=UNBOUNDED).threads
+
     def _last_first(self, summaries: Iterable[ThreadSummary]) -> list[ThreadSummary]:
         order = self.store.start_order()
         return sorted(
@@ -423,9 +431,7 @@ class Engine:
     def sleepers(self) -> list[ThreadId]:
         """Return the interrupted threads whose last effect is a sleep that is over by now."""
         now = self._chance.clock_ms()
-        interrupted = [
-            self.thread(one.thread_id) for one in self.threads() if one.status == "interrupted"
-        ]
+        interrupted = [self.thread(one.thread_id) for one in self._all_of("interrupted")]
         return [
             one.summary.thread_id
             for one in interrupted
@@ -447,11 +453,8 @@ class Engine:
         config = self.config
         if config.notify is None:
             return []
-        dead = [
-            one
-            for one in (self.threads() if threads is None else threads)
-            if one.status in ("interrupted", "unknown")
-        ]
+        found = self._all_of("interrupted", "unknown") if threads is None else threads
+        dead = [one for one in found if one.status in ("interrupted", "unknown")]
         if not dead:
             return []  # without the imports below
         from .threads.deaths import notify_deaths

@@ -7,6 +7,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from testbed.bundles import COUNT, granted, place_script, script_of
+from testbed.journals import NOW_MS
 from testbed.processes import end_workers
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
@@ -14,6 +16,8 @@ from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.services.proposals import Proposals
 from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.threads.starting import Chance
+from uncaged_serve.api import machine
 from uncaged_serve.api.endpoints import ApiEndpoint, Asked, ConflictError
 from uncaged_serve.api.machine import CostTable
 from uncaged_serve.api.table import ENDPOINTS
@@ -164,7 +168,32 @@ def test_the_machine_is_described(looking: Engine) -> None:
     assert (found["workers"], found["store"]) == ([], str(looking.store.root))
     assert found["limits"]["max_rounds"] == 10
     costs = answer(looking, "GET", "/api/machine/costs")
+    assert costs.pop("complete") is costs.pop("modelsComplete") is True
     assert costs == {"days": [], "flows": [], "models": []}
+
+
+def test_costs_have_each_usage_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The costs of a model have those of failed steps, and of a fork only its own. Sums for which
+    not all journals were read say so.
+    """
+    engine = Engine(store, Chance(clock_ms=lambda: NOW_MS + 1000))
+    bundle = granted(store, COUNT)
+    usage = {"model": "m", "inputTokens": 10, "cost": 0.5}
+    failed = script_of(bundle, number=1).done(1, outcome=1, usage=usage).intent(2)
+    failed.step(2, error={"kind": "agent", "message": "no", "usage": usage})
+    source = {"threadId": failed.thread, "seq": 1}
+    fork = script_of(bundle, number=2, forkFrom=source).done(1, outcome=1, usage=usage)
+    for script in (failed, fork.done(2, outcome=2, usage={**usage, "cost": 2.0})):
+        place_script(store, bundle, script.end("completed"))
+    monkeypatch.setattr(machine, "MOST_READ", 1)
+    costs = answer(engine, "GET", "/api/machine/costs")
+    assert costs["complete"] is costs["modelsComplete"] is False
+    assert costs["days"][0]["cost"] == 2.0
+    costs = answer(engine, "GET", "/api/machine/costs")
+    assert costs["complete"] is costs["modelsComplete"] is True
+    [[day], [flow], [model]] = costs["days"], costs["flows"], costs["models"]
+    assert day["cost"] == flow["cost"] == model["cost"] == 3.0
+    assert (model["name"], model["tokens"]) == ("m", 30)
 
 
 def test_costs_are_summed_by_name() -> None:

@@ -123,6 +123,8 @@ def test_a_start_is_checked_like_run(engine: Engine) -> None:
     for wrong in ({"flow": "nothing"}, {"flow": "sleeper", "params": {"no": 1}}):
         with pytest.raises(UncagedError):
             threads.start(engine, Asked(body=threads.RunBody.model_validate(wrong)))
+    with pytest.raises(ValueError, match="maxSteps"):
+        threads.RunBody.model_validate({"flow": "sleeper", "maxSteps": 0})
     body = threads.RunBody.model_validate({"flow": "sleeper", "maxSeconds": 500})
     started: Any = threads.start(engine, Asked(body=body))
     validate(started, threads.StartedThread.model_json_schema())

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from uncaged_engine.api import Engine
 
+MOST_READ = 500
+"""Journals that are read for an answer, where the index does not know them yet."""
+
 Method = Literal["GET", "POST"]
 
 

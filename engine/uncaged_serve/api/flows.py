@@ -22,7 +22,7 @@ from uncaged_engine.services.registry import KNOWN
 from uncaged_engine.services.thread_pages import ThreadFilter
 
 from ..timelines import read_timeline
-from .endpoints import ApiEndpoint, Asked
+from .endpoints import MOST_READ, ApiEndpoint, Asked
 from .flow_shapes import (
     Changed,
     DifferenceQuery,
@@ -39,8 +39,6 @@ PAST_THREADS = 50
 ENDED = frozenset(("completed", "failed"))
 LIVE = frozenset(("running", "waiting", "paused"))
 MOST_LIVE = 20
-MOST_READ = 500
-"""Journals that are read for an answer, where the index does not know them yet."""
 
 
 def flows(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
@@ -52,7 +50,7 @@ def flows(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
                 "hash": one.hash,
                 "sinceMs": one.timestamp_ms,
                 "enabled": one.enabled,
-                "versions": 1 + len(one.history),
+                "versions": len(one.versions),
                 "source": one.source,
                 "unsupported": one.unsupported,
             }
@@ -80,7 +78,10 @@ def flow(engine: Engine, asked: Asked) -> object:
         "parameters": dict(descriptor.parameters),
         "patterns": [str(one) for one in _listed(raw.get("patterns"))],
         "examples": list(_listed(raw.get("examples"))),
-        "versions": _versions(entry) if entry else [],
+        "versions": [
+            {"hash": one.hash, "sinceMs": one.timestamp_ms}
+            for one in (entry.versions if entry else ())
+        ],
         "past": [_past(one) for one in _threads(engine, entry, PAST_THREADS, ENDED)],
         "estimate": estimate,
         "trusted": bundle.trusted,
@@ -89,11 +90,6 @@ def flow(engine: Engine, asked: Asked) -> object:
 
 def _listed(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else []
-
-
-def _versions(entry: Flow) -> list[dict[str, object]]:
-    head = {"hash": entry.hash, "sinceMs": entry.timestamp_ms}
-    return [head, *({"hash": one.hash, "sinceMs": one.timestamp_ms} for one in entry.history)]
 
 
 def _threads(

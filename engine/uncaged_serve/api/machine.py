@@ -17,16 +17,16 @@ from typing import Any
 from uncaged_bundles.errors import SandboxUnavailable, StorageError, UncagedError
 from uncaged_bundles.version import __version__
 from uncaged_engine.api import Engine, ThreadSummary
+from uncaged_engine.services.costs import counted_usage
+from uncaged_engine.services.documents import lean_view
 from uncaged_engine.services.sandbox import choose
 
-from .endpoints import ApiDocument, ApiEndpoint, Asked
+from .endpoints import MOST_READ, ApiDocument, ApiEndpoint, Asked
 
 DOCTOR_S = 120
 COST_DAYS = 30
 COST_THREADS = 20_000
 """The newest threads, whose costs are summed."""
-MOST_READ = 500
-"""Journals that are read for an answer, where the index does not know them yet."""
 MODEL_THREADS = 200
 """Threads with costs whose records are read for the costs of models, the newest first."""
 DAY_MS = 86_400_000
@@ -51,11 +51,15 @@ class CostRow(ApiDocument):
 
 
 class Costs(ApiDocument):
-    """days: by UTC date, the last first. models: of the newest threads that cost something."""
+    """days: by UTC date, the last first. models: of the newest threads that cost something.
+    complete, models_complete: whether all threads of these days are in the sums.
+    """
 
     days: list[CostRow]
     flows: list[CostRow]
     models: list[CostRow]
+    complete: bool
+    models_complete: bool
 
 
 class MachineState(ApiDocument):
@@ -146,9 +150,11 @@ def doctor(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
 
 def costs(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
     since_ms = engine.clock_ms() - COST_DAYS * DAY_MS
+    page = engine.page(limit=COST_THREADS, most_read=MOST_READ)
+    complete = page.before is None or any(one.started_ms < since_ms for one in page.threads)
     paid = [
         one
-        for one in engine.page(limit=COST_THREADS, most_read=MOST_READ).threads
+        for one in page.threads
         if one.started_ms >= since_ms and (one.spent.tokens or one.spent.cost)
     ]
     days, flows, models = CostTable(), CostTable(), CostTable()
@@ -162,6 +168,8 @@ def costs(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
         "days": sorted(days.rows(), key=lambda row: str(row["name"]), reverse=True),
         "flows": flows.rows(),
         "models": models.rows(),
+        "complete": complete,
+        "modelsComplete": complete and len(paid) <= MODEL_THREADS,
     }
 
 
@@ -187,12 +195,14 @@ class CostTable:
 
 def _add_models(engine: Engine, thread: ThreadSummary, models: CostTable) -> None:
     try:
-        records = engine.thread(thread.thread_id).records
+        found = lean_view(engine.store, engine.store.locate_thread(thread.thread_id))
     except UncagedError:
         return  # a damaged thread hides no other
-    for record in records:
-        usage = record.get("usage")
-        if isinstance(usage, Mapping):
+    source = found.start.get("forkFrom")
+    inherited = source.get("seq", 0) if isinstance(source, Mapping) else 0
+    for record in found.records:
+        usage = counted_usage(record)
+        if isinstance(usage, Mapping) and record.get("seq", 0) > inherited:
             name = str(usage.get("model") or record.get("model") or record.get("by") or "unknown")
             tokens = sum(_count(usage.get(key)) for key in ("inputTokens", "outputTokens"))
             cost = usage.get("cost")

@@ -32,6 +32,10 @@ class LimitsBody(Fields):
     max_tokens: int | None = Field(default=None, ge=1)
     max_seconds: float | None = Field(default=None, gt=0)
 
+    def limits(self) -> dict[str, Any]:
+        """Return the limits by their names in `RunOptions`."""
+        return {name: getattr(self, name) for name in LimitsBody.model_fields}
+
 
 class ResumeBody(LimitsBody):
     """decision: about an effect that may have been performed. accept: of an imported thread, what
@@ -92,7 +96,7 @@ def resumed(engine: Engine, asked: Asked) -> object:
             redo=body.decision == "redo",
             skip=body.decision == "skip",
             note=body.note,
-            options=_options(body),
+            options=RunOptions(**body.limits()),
             accept=consent,
         )
     )
@@ -108,7 +112,7 @@ def forked(engine: Engine, asked: Asked) -> object:
             thread,
             cut=Cut(at=body.at),
             on=body.on or None,
-            options=_options(body),
+            options=RunOptions(**body.limits()),
             start=body.start,
             accept=consent,
         )
@@ -184,16 +188,6 @@ class ImportConsent:
 
 def _thread(engine: Engine, asked: Asked) -> str:
     return engine.store.locate_thread(asked.path["id"])[1]
-
-
-def _options(limits: LimitsBody) -> RunOptions:
-    return RunOptions(
-        max_rounds=limits.max_rounds,
-        max_steps=limits.max_steps,
-        max_cost=limits.max_cost,
-        max_tokens=limits.max_tokens,
-        max_seconds=limits.max_seconds,
-    )
 
 
 def _view(engine: Engine, thread: str) -> ThreadView:

@@ -24,9 +24,10 @@ from ..live_thread import doing_document, listed_document
 from .endpoints import ApiDocument, ApiEndpoint, Asked, Fields
 from .errors import response_of
 from .summaries import SummaryDocument
+from .thread_actions import LimitsBody
 
 MOST = 200
-MOST_READ = 5000
+MOST_PAGE_READ = 5000
 """Journals that a request reads; the page ends early after them, and continues in the next."""
 AT_ONCE = 8
 
@@ -89,7 +90,7 @@ class ActionResults(ApiDocument):
     results: list[ActionResult]
 
 
-class RunBody(Fields):
+class RunBody(LimitsBody):
     """agents: names by role, "" for the default one. workspace: a directory of the server's
     machine.
     """
@@ -100,11 +101,6 @@ class RunBody(Fields):
     agents: dict[str, str] = Field(default_factory=dict)
     agent_settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
     workspace: str | None = None
-    max_rounds: int | None = None
-    max_steps: int | None = None
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
 
 
 class StartedThread(ApiDocument):
@@ -115,7 +111,7 @@ class StartedThread(ApiDocument):
 def listed(engine: Engine, asked: Asked) -> object:
     query: ListQuery = asked.query
     found = engine.page(
-        _filter(engine, query), before=query.before, limit=query.limit, most_read=MOST_READ
+        _filter(engine, query), before=query.before, limit=query.limit, most_read=MOST_PAGE_READ
     )
     doing = _doing(engine, [one for one in found.threads if one.status == "running"])
     return {
@@ -125,7 +121,7 @@ def listed(engine: Engine, asked: Asked) -> object:
 
 
 def numbers(engine: Engine, _: Asked) -> object:
-    found = count(engine.store, most_read=MOST_READ)
+    found = count(engine.store, most_read=MOST_PAGE_READ)
     return {"statuses": dict(found.statuses), "unread": found.unread}
 
 
@@ -153,11 +149,7 @@ def start(engine: Engine, asked: Asked) -> object:
         agents=body.agents,
         agent_settings=body.agent_settings,
         workspace=None if body.workspace is None else Path(body.workspace).expanduser(),
-        max_rounds=body.max_rounds,
-        max_steps=body.max_steps,
-        max_cost=body.max_cost,
-        max_tokens=body.max_tokens,
-        max_seconds=body.max_seconds,
+        **body.limits(),
     )
     thread = engine.run(body.flow, prompt=body.prompt, params=body.params, options=options)
     return {"threadId": thread, "hash": engine.store.locate_thread(thread)[0]}

@@ -58,12 +58,16 @@ function pair(name, text) {
 }
 
 function tables(costs) {
-  if (!costs.days.length) return h("p", { class: "quiet" }, "No thread used a model.");
-  return [["Day", costs.days], ["Flow", costs.flows], ["Model", costs.models]].map(([title, rows]) =>
+  if (!costs.days.length && costs.complete) return h("p", { class: "quiet" }, "No thread used a model.");
+  const notes = [
+    costs.complete ? "" : "Not all threads of these days are in the sums yet.",
+    costs.modelsComplete ? "" : "The models are those of the newest threads.",
+  ].filter(Boolean).join(" ");
+  return [notes ? h("p", { class: "quiet" }, notes) : null, ...[["Day", costs.days], ["Flow", costs.flows], ["Model", costs.models]].map(([title, rows]) =>
     h("table", { class: "list" },
       h("thead", {}, h("tr", {}, [title, "Uses", "Tokens", "Cost"].map((one) => h("th", { scope: "col" }, one)))),
       h("tbody", {}, rows.slice(0, 20).map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "number" }, String(one.threads)),
-        h("td", { class: "number" }, one.tokens.toLocaleString()), h("td", { class: "number" }, money(one.cost), one.unpriced ? " + unpriced" : ""))))));
+        h("td", { class: "number" }, one.tokens.toLocaleString()), h("td", { class: "number" }, money(one.cost), one.unpriced ? " + unpriced" : "")))))))];
 }
 
 function checks(found) {
