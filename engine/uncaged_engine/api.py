@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
 
 _ThreadPlace = tuple[BundleHash, ThreadId, Path]
 """Bundle, id and journal of a thread."""
-UNBOUNDED = 1 << 31
+_UNBOUNDED = 1 << 31
 """Limit of a page that has all threads that fit."""
 
 
@@ -308,7 +308,7 @@ class Engine:
         """List all threads with one of these statuses, by the index."""
         from .threads.filtering import ThreadFilter
 
-        return self.page(ThreadFilter(statuses=statuses), limit=UNBOUNDED).threads
+        return self.page(ThreadFilter(statuses=statuses), limit=_UNBOUNDED).threads
 
     def _last_first(self, summaries: Iterable[ThreadSummary]) -> list[ThreadSummary]:
         order = self.store.start_order()
