@@ -17,7 +17,7 @@ class DirectoryBackend:
     """The parts of one directory. It holds no file open."""
 
     def __init__(self, store: Store) -> None:
-        self.address = str(store.root)
+        self.address = str(store.root.resolve())
         self.bundles = DirectoryBundles(store)
         self.registry = DirectoryRegistry(store)
         self.threads = DirectoryThreads(store)

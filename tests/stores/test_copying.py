@@ -1,0 +1,190 @@
+"""Copies of whole stores, through each implementation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testbed.filled_stores import (
+    CHILD,
+    IMPORTED,
+    LONG,
+    ORIGIN,
+    PACKED,
+    REMOVED,
+    bundle_of,
+    filled,
+    more_lines,
+    shared_files,
+)
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.journal import chain
+from uncaged_engine.journal.origin import path_beside
+from uncaged_engine.stores.checking import check_store
+from uncaged_engine.stores.copying import KINDS, CopyReport, copy_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+from uncaged_engine.stores.protocol import StoreBackend
+
+
+def directory(root: Path) -> DirectoryBackend:
+    return DirectoryBackend.open(root, create=True)
+
+
+def copy(source: StoreBackend, target: StoreBackend, *, replace: bool = False) -> CopyReport:
+    return copy_store(source, target, replace=replace, progress=lambda _kind, _count: None)
+
+
+def copied(report: CopyReport) -> dict[str, int]:
+    """Return how many items of each kind were copied, without zeros."""
+    return {kind: found.copied for kind, found in report.counts.items() if found.copied}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Store:
+    return filled(tmp_path / "source")
+
+
+def test_a_store_is_copied_there_and_back(
+    source: Store, backend: StoreBackend, tmp_path: Path
+) -> None:
+    """The copy of a copy has the same bytes and the same order; a machine's own files stay behind,
+    and a second run copies nothing.
+    """
+    report = copy(directory(source.root), backend)
+    assert report.problems == []
+    assert copied(report) == {
+        "bundles": 1,
+        "blobs": 1,
+        "threads": 4,
+        "conversations": 1,
+        "documents": 4,
+        "registry": 1,
+    }
+    assert backend.threads.removed() == [(bundle_of(source), REMOVED)]
+    assert [one.id for one in backend.threads.page(limit=9)] == [IMPORTED, LONG, CHILD, PACKED]
+    back = tmp_path / "back"
+    assert copy(backend, directory(back)).problems == []
+    assert shared_files(back) == shared_files(source.root)
+    assert not any(
+        (back / name).exists() for name in ("config.yaml", "keys", "browser-pairings.json")
+    )
+    for origin, target in ((directory(source.root), backend), (backend, directory(back))):
+        again = copy(origin, target)
+        assert copied(again) == {} and again.problems == []
+        assert sum(found.present for found in again.counts.values()) == 12
+    checked = check_store(backend, progress=lambda _kind, _count: None)
+    assert checked.problems == []
+    assert [checked.counts[kind] for kind in (*KINDS, "lines")] == [1, 1, 4, 1, 4, 1, 2012]
+
+
+def test_a_second_copy_brings_what_was_added(
+    source: Store, backend: StoreBackend, tmp_path: Path
+) -> None:
+    """Threads, archived ones included, and conversations go on; a live owner hinders no reader."""
+    copy(directory(source.root), backend)
+    for thread in (LONG, PACKED):
+        more_lines(source, thread, 3)
+    info = source.info_path(bundle_of(source), LONG)
+    info.write_bytes(info.read_bytes() + b"more\n")
+    with directory(source.root).conversations.open(LONG) as owner:
+        owner.append([chain.seal(owner.head.digest, b'{"seq":1,"timestamp":1')[0]])
+    with directory(source.root).threads.open(bundle_of(source), LONG):
+        report = copy(directory(source.root), backend)
+    assert report.problems == []
+    assert copied(report) == {"threads": 2, "conversations": 1}
+    back = tmp_path / "back"
+    copy(backend, directory(back))
+    assert shared_files(back) == shared_files(source.root)
+
+
+def test_a_target_that_went_on_is_left_as_it_is(source: Store, backend: StoreBackend) -> None:
+    """A thread with more lines in the target counts as present, its debug log stays."""
+    copy(directory(source.root), backend)
+    bundle = bundle_of(source)
+    with backend.threads.open(bundle, CHILD) as owner:
+        owner.append([chain.seal(owner.head.digest, b'{"control":"note","timestamp":1')[0]])
+        head = owner.head
+    report = copy(directory(source.root), backend)
+    assert report.problems == [] and copied(report) == {}
+    assert backend.threads.head(bundle, CHILD) == head
+
+
+def test_other_contents_of_a_target_are_named_and_left(
+    source: Store, backend: StoreBackend
+) -> None:
+    """Each item that differs is a problem, all others are copied; --replace writes the registry
+    and the documents.
+    """
+    bundle = bundle_of(source)
+    copy(directory(source.root), backend)
+    for thread, other in ((CHILD, "a"), (LONG, "b")):
+        path = source.data_path(bundle, thread)
+        path.unlink()
+        seed = chain.seed(bundle, thread)
+        path.write_bytes(
+            chain.seal(seed, f'{{"format":1,"name":"{other}","timestamp":1'.encode())[0]
+        )
+    path_beside(source.data_path(bundle, IMPORTED)).unlink()
+    conversation = chain.seal(chain.conversation_seed(LONG), b'{"seq":0,"timestamp":9')[0]
+    (source.root / "conversations" / f"{LONG}.jsonl").write_bytes(conversation)
+    (source.root / "selectors.json").write_bytes(b"other")
+    source.registry_path.write_bytes(b"flows: {}\n")
+    report = copy(directory(source.root), backend)
+    for word, problem in zip(
+        (IMPORTED, LONG, CHILD, LONG, "selectors.json", "registry"), report.problems, strict=True
+    ):
+        assert word in problem and backend.address in problem
+    assert backend.threads.head(bundle, LONG).lines == 2001
+    assert backend.threads.notes(bundle, IMPORTED).origin == ORIGIN
+    replaced = copy(directory(source.root), backend, replace=True)
+    assert len(replaced.problems) == 4
+    assert copied(replaced) == {"documents": 1, "registry": 1}
+    found = backend.registry.read()
+    assert found is not None and found.data == b"flows: {}\n"
+
+
+def test_a_source_that_lies_is_not_believed(source: Store, backend: StoreBackend) -> None:
+    """A thread, a blob, a bundle and a conversation with other bytes than their chain or hash are
+    named, and are not in the target; the rest is.
+    """
+    bundle = bundle_of(source)
+    flipped = (
+        source.data_path(bundle, LONG),
+        source.bundle_path(bundle),
+        next(source.blobs.iterdir()),
+        source.root / "conversations" / f"{LONG}.jsonl",
+    )
+    for path in flipped:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 3] ^= 1
+        path.write_bytes(data)
+    report = copy(directory(source.root), backend)
+    assert [problem.partition(":")[0] for problem in report.problems] == [
+        "bundles",
+        "blobs",
+        "threads",
+        "conversations",
+    ]
+    assert copied(report) == {"threads": 3, "documents": 4, "registry": 1}
+    assert LONG not in [one.id for one in backend.threads.page(limit=9)]
+    checked = check_store(backend, progress=lambda _kind, _count: None)
+    # three threads lack their bundle, and so does the flow
+    assert len(checked.problems) == 4
+    assert all(f"bundle {bundle}" in problem for problem in checked.problems)
+
+
+def test_a_torn_tail_is_not_copied(source: Store, backend: StoreBackend) -> None:
+    """A line that its writer did not finish is no line."""
+    path = source.data_path(bundle_of(source), CHILD)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"seq":2,"intent":{"nu')
+    assert copy(directory(source.root), backend).problems == []
+    assert b"".join(backend.threads.read(bundle_of(source), CHILD)) == whole
+
+
+def test_a_store_is_not_copied_into_itself(source: Store, tmp_path: Path) -> None:
+    """A link to the same directory is recognised."""
+    (tmp_path / "link").symlink_to(source.root)
+    with pytest.raises(RefusedError, match="both the source and the target"):
+        copy(directory(source.root), directory(tmp_path / "link"))
