@@ -6,7 +6,7 @@ A password never shows: neither in messages, nor in what `__str__` returns.
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import dataclass
@@ -16,6 +16,7 @@ _SCHEMES = (SCHEME, "postgres")
 DEFAULT_SCHEMA = "uncaged"
 EXAMPLE = "postgresql://USER@HOST:5432/DATABASE?schema=uncaged"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_HOST = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
 _RESERVED = re.compile(r"pg_.*|information_schema|public")
 _SECRET_PARAMETERS = frozenset(("password", "sslpassword"))
 _NEXT_STEP = f"it has the form {EXAMPLE}"
@@ -62,13 +63,14 @@ def parse_address(text: str, *, is_visible: bool) -> ClusterAddress:
     schema = _schema([value for key, value in pairs if key == "schema"])
     kept = [(key, value) for key, value in pairs if key != "schema"]
     libpq_pairs = [pair for pair in open_pairs if pair[0] != "schema"]
-    without = urlunsplit((SCHEME, f"{name}{at}{place}", parts.path, _query(libpq_pairs), ""))
+    if not all(map(_HOST.fullmatch, place.split(","))):
+        raise UsageError(f"{place[:200]!r} is no host and port; {_NEXT_STEP}")
+    without = _url(f"{name}{at}{place}", parts.path, libpq_pairs)
     _check(without)
-    whole = urlunsplit((SCHEME, parts.netloc, parts.path, _query(kept), ""))
+    whole = _url(parts.netloc, parts.path, kept)
     if whole != without:
         _check(whole, shown=without)
-    shown_query = _query([*libpq_pairs, ("schema", schema)])
-    shown = urlunsplit((SCHEME, f"{name}{at}{place}", parts.path, shown_query, ""))
+    shown = _url(f"{name}{at}{place}", parts.path, [*libpq_pairs, ("schema", schema)])
     return ClusterAddress(conninfo=whole, schema=schema, shown=shown)
 
 
@@ -82,8 +84,9 @@ def _schema(found: list[str]) -> str:
     return schema
 
 
-def _query(pairs: list[tuple[str, str]]) -> str:
-    return urlencode(pairs, quote_via=quote, safe="/,:@")
+def _url(netloc: str, path: str, pairs: list[tuple[str, str]]) -> str:
+    query = urlencode(pairs, quote_via=quote, safe="/,:@")
+    return f"{SCHEME}://{netloc}{path}{'?' if query else ''}{query}"
 
 
 def _check(url: str, *, shown: str = "") -> None:

@@ -10,6 +10,7 @@ from uncaged_bundles.errors import DamagedError, NotFoundError, StorageError
 from uncaged_bundles.ids import BundleHash, bundle_hash, parse_bundle_hash
 from uncaged_engine.services.stores import blob_hash
 
+from .problems import parsed
 from .session import DatabaseSession
 
 MAX_CONTENT_BYTES = 256 << 20
@@ -55,7 +56,7 @@ class BundleRows:
 
     def hashes(self) -> list[BundleHash]:
         rows = self._session.query("SELECT hash FROM bundles ORDER BY hash")
-        return [parse_bundle_hash(hash) for (hash,) in rows]
+        return [parsed(parse_bundle_hash, hash, "bundles") for (hash,) in rows]
 
 
 class BlobRows:

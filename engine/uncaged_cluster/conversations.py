@@ -15,6 +15,7 @@ from uncaged_engine.services.stores import (
 )
 
 from .logs import LogHead, LogTables, missing, opened
+from .problems import parsed
 from .session import DatabaseSession
 
 _HEAD: LiteralString = (
@@ -31,7 +32,7 @@ class ConversationRows:
 
     def names(self) -> list[str]:
         rows = self._session.query("SELECT name FROM conversations ORDER BY name")
-        return [parse_conversation(name) for (name,) in rows]
+        return [parsed(parse_conversation, name, "conversations") for (name,) in rows]
 
     def start(self, name: str, lines: Iterable[bytes]) -> None:
         seed = conversation_seed(parse_conversation(name))

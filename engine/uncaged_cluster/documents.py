@@ -6,6 +6,7 @@ from uncaged_bundles.errors import DamagedError
 from uncaged_engine.services.stores import ChangedMeanwhile, VersionedBytes, parse_document
 
 from .contents import MAX_CONTENT_BYTES, require_size
+from .problems import parsed
 from .session import DatabaseSession
 
 REGISTRY = "workflow.yaml"
@@ -35,7 +36,7 @@ class DocumentRows:
         rows = self._session.query(
             "SELECT name FROM documents WHERE name <> %s ORDER BY name", [REGISTRY]
         )
-        return [parse_document(name) for (name,) in rows]
+        return [parsed(parse_document, name, "documents") for (name,) in rows]
 
     def read(self, name: str) -> VersionedBytes | None:
         return _read(self._session, parse_document(name))

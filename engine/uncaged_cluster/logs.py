@@ -251,7 +251,7 @@ class LogOwner:
             try:
                 done = self._tables.append(self._log, self._fence, before, lines, after)
             except UncagedError:
-                # crash here: whether the lines are in the database is unknown; the next owner reads
+                # whether the lines are in the database is unknown; the next owner reads them
                 self._is_broken = True
                 raise
             if not done:

@@ -41,6 +41,13 @@ def ready(session: DatabaseSession, *, create: bool) -> None:
 def _version(session: DatabaseSession) -> int:
     """Return the version of the schema's tables; 0 if there are none."""
     schema = session.address.schema
+    namespaces = session.query(
+        "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s", [schema]
+    )
+    if namespaces == [(False,)]:  # its tables would be as if they were not there
+        raise RefusedError(
+            f"{session.address}: this user may not use the schema; let its owner grant this user what it lacks"
+        )
     tables = session.query(
         "SELECT relname::text FROM pg_class JOIN pg_namespace ON relnamespace = pg_namespace.oid"
         " WHERE relkind IN ('r', 'p') AND nspname = %s",

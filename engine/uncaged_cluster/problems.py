@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import psycopg
 from psycopg import errors
-from uncaged_bundles.errors import DamagedError, RefusedError, StorageError, UncagedError
+from uncaged_bundles.errors import (
+    DamagedError,
+    RefusedError,
+    StorageError,
+    UncagedError,
+    UsageError,
+)
 
 from .address import ClusterAddress
+
+T = TypeVar("T")
 
 
 class ConnectionLost(StorageError):
@@ -39,11 +48,29 @@ def connect_problem(exc: psycopg.OperationalError, address: ClusterAddress) -> U
         )
     if exc.pgconn is not None and exc.pgconn.used_password:
         return RefusedError(
-            f"{address}: {reason}; check the user, and its password in PGPASSFILE, PGPASSWORD or config.yaml"
+            f"{address}: {reason}; check the names of user and database, and the password in PGPASSFILE or PGPASSWORD"
+        )
+    if exc.pgconn is not None and exc.pgconn.needs_password:
+        return RefusedError(
+            f"{address}: the server asks for a password; put it into a file that PGPASSFILE names, or into PGPASSWORD"
         )
     return StorageError(
-        f"{address}: cannot connect: {reason}; check that the server runs there, that the database exists and that the user may log in"
+        f"{address}: {reason}; check that the server runs there, that the database exists and that the user may log in"
     )
+
+
+def parsed(parse: Callable[[str], T], name: str, table: str) -> T:
+    """Return a name that a row has.
+
+    Raises:
+        DamagedError: no store writes such a name.
+    """
+    try:
+        return parse(name)
+    except UsageError as exc:
+        raise DamagedError(
+            f"the table {table} has a row of the name {name[:80]!r}, which no store writes; remove the row"
+        ) from exc
 
 
 def _problem(exc: psycopg.Error, address: ClusterAddress) -> UncagedError | None:

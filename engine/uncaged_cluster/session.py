@@ -15,6 +15,7 @@ from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from uncaged_bundles.errors import RefusedError, StorageError
 
 from .address import ClusterAddress
@@ -22,7 +23,8 @@ from .problems import ConnectionLost, connect_problem, explained
 
 CONNECT_TIMEOUT_S = 10
 OLDEST_SERVER = 13
-_CONNECTION_OPTIONS: dict[str, Any] = {
+
+_CONNECTION_OPTIONS: dict[str, Any] = {  # an address's own parameters come first
     "connect_timeout": CONNECT_TIMEOUT_S,
     "application_name": "uncaged-workflow",
     "client_encoding": "utf8",
@@ -50,7 +52,8 @@ def connect(address: ClusterAddress) -> Connection:
             than `OLDEST_SERVER`.
     """
     try:
-        made = psycopg.connect(address.conninfo, autocommit=True, **_CONNECTION_OPTIONS)
+        chosen = {**_CONNECTION_OPTIONS, **conninfo_to_dict(address.conninfo)}
+        made = psycopg.connect(autocommit=True, **chosen)
     except psycopg.OperationalError as exc:
         raise connect_problem(exc, address) from exc
     try:

@@ -10,8 +10,6 @@ from uncaged_bundles.ids import (
     THREAD_ID_LENGTH,
     BundleHash,
     ThreadId,
-    is_bundle_hash,
-    is_thread_id,
     parse_bundle_hash,
     parse_thread_id,
 )
@@ -25,6 +23,7 @@ from uncaged_engine.services.stores import (
 )
 
 from .logs import LogHead, LogTables, missing, opened
+from .problems import parsed
 from .session import Cursor, DatabaseSession, Listener
 
 SHOWN_CANDIDATES = 10
@@ -61,11 +60,11 @@ class ThreadRows:
             if made is None:
                 raise RefusedError(f"{self._session.address} has a thread {thread}")
             self._tables.write_lines(cursor, made[0], check, lines)
+            # crash here: the lines are sent and not committed; the thread is not there
             cursor.execute(
                 "INSERT INTO thread_notes (thread, info, origin) VALUES (%s, %s, %s)",
                 [made[0], notes.info, notes.origin],
             )
-            # crash here: nothing is committed, and the thread is not there
 
     def open(self, bundle: BundleHash, thread: ThreadId, *, take_over: bool = False) -> LineOwner:
         with self._session.transaction() as cursor:
@@ -154,7 +153,13 @@ class ThreadRows:
 
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:
         rows = self._session.query("SELECT bundle, name FROM removed_threads ORDER BY bundle, name")
-        return [(parse_bundle_hash(bundle), parse_thread_id(name)) for bundle, name in rows]
+        return [
+            (
+                parsed(parse_bundle_hash, bundle, "removed_threads"),
+                parsed(parse_thread_id, name, "removed_threads"),
+            )
+            for bundle, name in rows
+        ]
 
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         self._session.query(
@@ -188,13 +193,9 @@ def _log_head(bundle: BundleHash, thread: ThreadId, rows: Sequence[tuple[Any, ..
 
 def _entry(row: Sequence[Any]) -> ThreadEntry:
     bundle, name, place, by_thread, archived = row
-    if not is_bundle_hash(bundle) or not is_thread_id(name):
-        raise DamagedError(
-            f"the row of thread {name[:80]!r}, bundle {bundle[:80]!r}: these are no ids; remove the row"
-        )
     return ThreadEntry(
-        bundle=BundleHash(bundle),
-        id=ThreadId(name),
+        bundle=parsed(parse_bundle_hash, bundle, "threads"),
+        id=parsed(parse_thread_id, name, "threads"),
         place=place,
         by_thread=by_thread,
         archived=archived,

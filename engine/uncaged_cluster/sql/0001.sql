@@ -7,12 +7,12 @@ CREATE SEQUENCE start_order MINVALUE 0 START 0;
 CREATE SEQUENCE document_versions;
 
 CREATE TABLE bundles (
-    hash text COLLATE "C" PRIMARY KEY,
+    hash text COLLATE "C" PRIMARY KEY CHECK (hash ~ '^[0-9A-HJKMNP-TV-Z]{13}$'),
     source bytea NOT NULL
 );
 
 CREATE TABLE blobs (
-    name text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[0-9a-f]{32}$'),
     content bytea NOT NULL
 );
 
@@ -25,8 +25,8 @@ CREATE TABLE documents (
 
 CREATE TABLE threads (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text COLLATE "C" NOT NULL UNIQUE,
-    bundle text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL UNIQUE CHECK (name ~ '^[0-9A-HJKMNP-TV-Z]{26}$'),
+    bundle text COLLATE "C" NOT NULL CHECK (bundle ~ '^[0-9A-HJKMNP-TV-Z]{13}$'),
     place bigint NOT NULL,
     by_thread boolean NOT NULL,
     archived boolean NOT NULL,
@@ -53,14 +53,14 @@ CREATE TABLE thread_notes (
 );
 
 CREATE TABLE removed_threads (
-    bundle text COLLATE "C",
-    name text COLLATE "C",
+    bundle text COLLATE "C" CHECK (bundle ~ '^[0-9A-HJKMNP-TV-Z]{13}$'),
+    name text COLLATE "C" CHECK (name ~ '^[0-9A-HJKMNP-TV-Z]{26}$'),
     PRIMARY KEY (bundle, name)
 );
 
 CREATE TABLE conversations (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text COLLATE "C" NOT NULL UNIQUE,
+    name text COLLATE "C" NOT NULL UNIQUE CHECK (name ~ '^[0-9A-HJKMNP-TV-Z]{26}$'),
     lines integer NOT NULL DEFAULT 0,
     size_bytes bigint NOT NULL DEFAULT 0,
     digest bytea NOT NULL CHECK (octet_length(digest) = 12),

@@ -1,0 +1,319 @@
+"""Chained lines in PostgreSQL: owners and fences, deaths of clients, and rows that were changed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from testbed.foreground import at_window, environment
+from testbed.postgres import PostgresServer
+from testbed.stored_threads import BUNDLE, SOURCE, entry_of, script, started
+from testbed.windows import window
+from uncaged_bundles.errors import DamagedError, RefusedError, StorageError
+from uncaged_bundles.ids import BundleHash
+from uncaged_cluster.logs import BATCH_LINES
+from uncaged_cluster.store import open_store
+from uncaged_engine.services.stores import FenceRaised, JournalBusy, StoreBackend, ThreadNotes
+
+UNCOMMITTED = "the lines are sent and not committed; the thread is not there"
+Rows = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture
+def address(postgres: PostgresServer) -> str:
+    """A store that no other test uses."""
+    return postgres.address(postgres.new_schema())
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[StoreBackend]:
+    with closing(open_store(address, create=True, is_visible=True)) as found:
+        yield found
+
+
+@pytest.fixture
+def rows(postgres: PostgresServer, address: str, store: StoreBackend) -> Iterator[Rows]:
+    """A person's connection to the tables of the store."""
+    assert store
+    schema = address.partition("schema=")[2]
+    with postgres.connect(options=f"-c search_path={schema}") as found:
+        yield found
+
+
+@contextmanager
+def client(address: str, deed: str, *python: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a client; it is killed at the end."""
+    words = [sys.executable, *(python or ("-m", "testbed.cluster_client")), address, deed]
+    with subprocess.Popen(
+        words, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_fence_keeps_a_former_owner_out(address: str, store: StoreBackend) -> None:
+    """A second owner is refused unless it takes over; then nothing of the first one is appended,
+    now and later.
+    """
+    found = started(store)
+    found.intent(3).step(3)
+    with closing(open_store(address, create=False, is_visible=True)) as other:
+        first = store.threads.open(found.bundle, found.thread)
+        with pytest.raises(JournalBusy):
+            other.threads.open(found.bundle, found.thread)
+        second = other.threads.open(found.bundle, found.thread, take_over=True)
+        assert second.fence > first.fence
+        with pytest.raises(FenceRaised, match=found.thread):
+            first.append(found.sealed[5:])
+        second.append(found.sealed[5:])
+        first.close()
+        with pytest.raises(JournalBusy):
+            store.threads.open(found.bundle, found.thread)  # the second one's
+        assert store.threads.read(found.bundle, found.thread) == found.sealed
+        second.close()
+    with store.threads.open(found.bundle, found.thread) as third:
+        assert third.fence > second.fence
+
+
+@pytest.mark.slow
+def test_a_killed_clients_locks_end_with_its_session(address: str, store: StoreBackend) -> None:
+    """The thread of a living client has an owner; after its death it has none."""
+    found = started(store)
+    with client(address, "open") as process:
+        assert process.stdout is not None and process.stdout.readline() == "done\n"
+        with pytest.raises(JournalBusy):
+            store.threads.open(found.bundle, found.thread)
+        process.kill()
+        process.wait()
+        # the server notices the end of the connection by itself
+        assert wait_for_owner(store, found.bundle, found.thread) == 2
+
+
+def wait_for_owner(store: StoreBackend, bundle: BundleHash, thread: Any) -> int:
+    """Own the thread as soon as it is free; return the fence."""
+    while True:
+        try:
+            with store.threads.open(bundle, thread) as owner:
+                return owner.fence
+        except JournalBusy:
+            continue
+
+
+@pytest.mark.slow
+def test_a_client_that_dies_in_a_start_leaves_no_thread(
+    address: str, store: StoreBackend, rows: Rows
+) -> None:
+    """Nothing of a thread whose start was not committed is there, and it can be started anew."""
+    python = at_window(window(UNCOMMITTED), "testbed.cluster_client")
+    with client(address, "start", *python) as process:
+        assert process.wait() == -9
+    started(store)
+    assert len(store.threads.page(limit=10)) == 1
+    assert rows.execute("SELECT count(*) FROM thread_lines").fetchone() == (5,)
+
+
+def test_an_append_through_a_lost_connection_is_refused(store: StoreBackend, rows: Rows) -> None:
+    """The owner cannot know whether its lines are there, and appends no more; the next owner, on a
+    new connection, finds the lines of the database.
+    """
+    found = started(store)
+    found.intent(3).step(3)
+    owner = store.threads.open(found.bundle, found.thread)
+    rows.execute(
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+        " WHERE application_name = 'uncaged-workflow' AND pid IN"
+        " (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+    )
+    for _ in range(2):
+        with pytest.raises(StorageError):
+            owner.append(found.sealed[5:])
+    owner.close()
+    with store.threads.open(found.bundle, found.thread) as second:
+        assert second.fence > owner.fence
+        second.append(found.sealed[second.head.lines :])
+    assert store.threads.read(found.bundle, found.thread) == found.sealed
+
+
+def test_a_follower_goes_on_after_a_lost_connection(store: StoreBackend, rows: Rows) -> None:
+    """Lines that came meanwhile are caught up."""
+    found = started(store)
+    with closing(store.threads.follow(found.bundle, found.thread, timeout_s=0.01)) as feed:
+        assert next(feed) == found.sealed
+        assert next(feed) == []
+        rows.execute(
+            "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+        )
+        found.intent(3)
+        with store.threads.open(found.bundle, found.thread) as owner:
+            owner.append(found.sealed[5:])
+        seen: list[bytes] = []
+        while not seen:
+            seen += next(feed)
+        assert seen == found.sealed[5:]
+
+
+def test_a_long_thread_is_read_in_batches(store: StoreBackend) -> None:
+    """A batch has a bounded number of lines; the batches are the whole thread."""
+    found = started(store, steps=BATCH_LINES)
+    seen: list[bytes] = []
+    while lines := store.threads.read(found.bundle, found.thread, from_line=len(seen)):
+        assert len(lines) <= BATCH_LINES
+        seen += lines
+    assert seen == found.sealed
+    with store.threads.open(found.bundle, found.thread) as owner:
+        assert owner.head.size_bytes == len(found.data)
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [
+        "UPDATE thread_lines SET line = line || 'x' WHERE log = 1 AND position = 2",
+        "UPDATE thread_lines SET line = '\\x00' WHERE log = 1 AND position = 2",
+        "UPDATE thread_lines SET line = repeat('{', 3000000)::bytea WHERE log = 1 AND position = 2",
+        "UPDATE thread_lines SET line = '' WHERE log = 1 AND position = 2",
+        "UPDATE thread_lines SET position = 12 WHERE log = 1 AND position = 2",
+        "DELETE FROM thread_lines WHERE log = 1 AND position = 2",
+        "DELETE FROM thread_lines WHERE log = 1 AND position > 2",
+        "DELETE FROM thread_lines WHERE log = 1",
+        "UPDATE threads SET digest = '\\x000000000000000000000000' WHERE number = 1",
+        "UPDATE threads SET lines = 4 WHERE number = 1",
+        "UPDATE threads SET lines = -1 WHERE number = 1",
+        "INSERT INTO thread_lines SELECT 1, 5, line FROM thread_lines WHERE log = 1 AND position = 4",
+    ],
+)
+def test_a_changed_row_is_damage_with_its_place(
+    store: StoreBackend, rows: Rows, poison: str
+) -> None:
+    """Neither a reader nor an owner takes what does not fit the chain; other threads stay whole."""
+    found, other = started(store, 1), started(store, 2)
+    rows.execute(poison)
+    with pytest.raises(DamagedError, match=found.thread):
+        store.threads.open(found.bundle, found.thread)
+    assert rows.execute("SELECT count(owner) FROM threads").fetchone() == (0,)
+    with pytest.raises(DamagedError, match=found.thread):
+        store.threads.read(found.bundle, found.thread)
+        store.threads.head(found.bundle, found.thread)
+    assert store.threads.read(other.bundle, other.thread) == other.sealed
+    store.threads.open(other.bundle, other.thread).close()
+
+
+@pytest.mark.parametrize(
+    "poison", ["UPDATE threads SET digest = '\\x000000000000000000000000'", "DELETE FROM threads"]
+)
+def test_a_head_that_changes_under_its_owner_refuses_the_append(
+    store: StoreBackend, rows: Rows, poison: str
+) -> None:
+    """Nothing is appended to a thread whose row is not as its owner left it."""
+    found = started(store)
+    found.intent(3)
+    with store.threads.open(found.bundle, found.thread) as owner:
+        rows.execute(poison)
+        with pytest.raises(DamagedError, match="nothing was appended"):
+            owner.append(found.sealed[5:])
+    assert rows.execute("SELECT count(*) FROM thread_lines").fetchone() == (5,)
+
+
+def test_changed_contents_are_damage_with_their_name(store: StoreBackend, rows: Rows) -> None:
+    """Bundles and blobs are hashed again at each load; a name that no store writes is named; a
+    missing note of a thread's origin does not pass for none.
+    """
+    hash, name = store.bundles.put(SOURCE), store.blobs.put(b"blob")
+    found = started(store)
+    rows.execute("UPDATE bundles SET source = source || '\\x00'")
+    rows.execute("UPDATE blobs SET content = ''")
+    rows.execute("DELETE FROM thread_notes")
+    with pytest.raises(DamagedError, match=hash):
+        store.bundles.get(hash)
+    with pytest.raises(DamagedError, match=hash):
+        store.bundles.put(SOURCE)
+    with pytest.raises(DamagedError, match=name):
+        store.blobs.get(name)
+    assert store.blobs.put(b"blob") == name  # repaired
+    assert store.blobs.get(name) == b"blob"
+    with pytest.raises(DamagedError, match=found.thread):
+        store.threads.notes(found.bundle, found.thread)
+    rows.execute("INSERT INTO documents (name, content) VALUES ('../keys/x', '')")
+    with pytest.raises(DamagedError, match="keys/x"):
+        store.documents.names()
+    with pytest.raises(psycopg.errors.CheckViolation):
+        rows.execute("UPDATE threads SET name = '../x'")
+    rows.execute("DROP TABLE blobs")
+    with pytest.raises(DamagedError, match="a part of the store is missing"):
+        store.blobs.get(name)
+
+
+def test_a_closed_store_is_refused(store: StoreBackend) -> None:
+    """Its owners can append no more, and close without an error."""
+    found = started(store)
+    found.intent(3)
+    owner = store.threads.open(found.bundle, found.thread)
+    store.close()
+    with pytest.raises(StorageError, match="was closed"):
+        owner.append(found.sealed[5:])
+    owner.close()
+    with pytest.raises(StorageError, match="was closed"):
+        store.bundles.hashes()
+
+
+@pytest.mark.slow
+def test_a_hot_path_uses_indexes_and_writes_a_row_for_each_line(
+    address: str, store: StoreBackend, rows: Rows
+) -> None:
+    """With many threads, neither a page, a look-up, a read nor an append scans a table; an append
+    writes its lines and a new version of the head, for which no index changes.
+    """
+    began = started(store)
+    store.close()  # a session's end writes its counts
+    rows.execute(
+        "INSERT INTO threads (name, bundle, place, by_thread, archived, digest)"
+        " SELECT lpad(n::text, 26, '0'), %s, n, false, false, '\\x000000000000000000000000'"
+        " FROM generate_series(10, 20000) AS n",
+        [BUNDLE],
+    )
+    rows.execute("INSERT INTO thread_lines SELECT number, 0, '' FROM threads WHERE lines = 0")
+    rows.execute("ANALYZE threads, thread_lines")
+    rows.execute("SELECT pg_stat_force_next_flush()")
+    before = counted(rows, lines=19_991 + 5)
+    found = script(2)
+    with closing(open_store(address, create=False, is_visible=True)) as used:
+        used.threads.start(entry_of(found), found.sealed[:1], ThreadNotes())
+        with used.threads.open(found.bundle, found.thread) as owner:
+            for line in found.sealed[1:]:
+                owner.append([line])
+        used.threads.page(limit=50)
+        assert len(used.threads.page(after=entry_of(began, place=500), limit=50)) == 50
+        used.threads.locate(found.thread)
+        used.threads.head(found.bundle, found.thread)
+        used.threads.read(found.bundle, found.thread, from_line=1)
+        with pytest.raises(RefusedError):
+            used.threads.start(entry_of(found), found.sealed, ThreadNotes())
+    after = counted(rows, lines=19_991 + 10)
+    for table in ("threads", "thread_lines"):
+        assert after[table]["scans"] == before[table]["scans"], table
+    changed = {
+        name: after["threads"][name] - before["threads"][name] for name in ("updated", "hot")
+    }
+    # the head of the first line, the owner, an append for each further line, and the close
+    assert changed == {"updated": 7, "hot": 7}
+
+
+def counted(rows: Rows, *, lines: int) -> dict[str, dict[str, int]]:
+    """Return the server's counts of sequential scans and changed rows, by table, as soon as they
+    have so many lines.
+    """
+    names = ("scans", "inserted", "updated", "hot")
+    while True:
+        found = rows.execute(
+            "SELECT relname, seq_scan, n_tup_ins, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables"
+            " WHERE schemaname = current_schema()"
+        )
+        tables = {table: dict(zip(names, numbers, strict=True)) for table, *numbers in found}
+        if tables["thread_lines"]["inserted"] >= lines:
+            return tables
