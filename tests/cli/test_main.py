@@ -239,17 +239,17 @@ def test_a_full_disk_behind_standard_output_is_no_bug(
     )
 
 
-def test_a_directory_of_somebody_else_is_no_bug(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOTDIR, errno.EEXIST, errno.EISDIR])
+def test_an_error_of_the_operating_system_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
 ) -> None:
-    """An error of the operating system names its file."""
-    refused = PermissionError(errno.EACCES, "Permission denied", "/s/logs")
+    """The file of a missing permission, or of what is no directory, is named."""
+    refused = OSError(number, os.strerror(number), "/s/logs")
 
     def refuse(*_words: object, **_more: object) -> None:
         raise refused
 
     monkeypatch.setattr(group, "main", refuse)
     assert run(["list"]) == 1
-    assert (
-        capsys.readouterr().err == "error: Permission denied at /s/logs; fix that and try again\n"
-    )
+    advice = f"error: {os.strerror(number)} at /s/logs; fix that and try again\n"
+    assert capsys.readouterr().err == advice

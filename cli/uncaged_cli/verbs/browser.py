@@ -80,7 +80,8 @@ def status(name: str, as_json: bool) -> None:
         return
     with client, reported():
         tabs = performed(client, {"do": "tabs"})
-        threads = client.status()["threads"]
+        found = client.status()
+    threads = found["threads"]
     if as_json:
         json_output.document({"session": name, "running": True, "tabs": tabs, "threads": threads})
         return
@@ -89,6 +90,8 @@ def status(name: str, as_json: bool) -> None:
         f" {len(threads)} thread{'' if len(threads) == 1 else 's'}"
     )
     _show_tabs(tabs)
+    if problem := found["external"].get("problem"):
+        note(Styled("warning: ", "yellow"), problem)
 
 
 @command.command("open", short_help="Open an address, or the page that a name means.")

@@ -83,6 +83,14 @@ class Pairings:
         self._path.unlink(missing_ok=True)
         return count
 
+    def check(self) -> None:
+        """Read the file of pairings.
+
+        Raises:
+            DamagedError: it cannot be read; no browser could be paired.
+        """
+        self._tokens()
+
     @property
     def clients(self) -> list[str]:
         """Return the paired clients, the newest last."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.storage.store import Store
 
 from ..relay.control import ExtensionControl
@@ -47,8 +48,9 @@ class ExternalBrowser:
         """Listen for the extension and return a new pairing code.
 
         Raises:
-            UsageError: the port is taken.
+            UsageError: the port is taken. DamagedError: the file of pairings cannot be read.
         """
+        self._pairings.check()
         if self._listener is None:
             listener = ExtensionListener(self._pairings, panel=self._panel)
             await listener.start(self._port)
@@ -66,10 +68,19 @@ class ExternalBrowser:
             await listener.aclose()
 
     def status(self) -> dict[str, object]:
-        """Return whether it is on, its port, and whether an extension is connected."""
+        """Return whether it is on, its port, whether an extension is connected, how many browsers
+        are paired, and the problem of the file of pairings, if there is one.
+        """
+        problem = ""
+        paired = 0
+        try:
+            paired = len(self._pairings.clients)
+        except DamagedError as exc:
+            problem = str(exc)
         return {
             "on": self.is_on,
             "port": self._port,
             "connected": self.control is not None,
-            "paired": len(self._pairings.clients),
+            "paired": paired,
+            **({"problem": problem} if problem else {}),
         }
