@@ -26,6 +26,7 @@ from uncaged_bundles.version import __version__
 from .settings import TelemetrySettings, as_environment
 
 SCOPE = "uncaged_workflow"
+LOGGER = "opentelemetry"
 MAX_REMARKS = 20
 MAX_REMARK_CHARACTERS = 500
 
@@ -62,23 +63,42 @@ class Pipeline:
         variables: Mapping[str, str],
         remark: Callable[[str], None],
     ) -> None:
-        """Args: remark: gets the problems of the exporters.
+        """Args: remark: gets the problems of the exporters, and of one signal if the other is sent.
 
         Raises:
-            MissingExporter: a package has to be installed.
+            MissingExporter: nothing can be sent; a package has to be installed.
         """
         self.ids = DerivedIds()
         self.tracer: Tracer | None = None
         self.meter: Meter | None = None
         self.sampler: Any = None
         self._providers: list[TracerProvider | MeterProvider] = []
-        listen(Remarks(remark, settings.confidential))
-        with as_environment(variables):
-            resource = resource_of(variables)
-            if settings.traces is not None:
-                self._trace(settings.traces, resource)
-            if settings.metrics is not None:
-                self._measure(settings.metrics, resource)
+        self._remarks = Remarks(remark, settings.confidential)
+        listen(self._remarks)
+        try:
+            with as_environment(variables):
+                missing = self._begin(settings, resource_of(variables))
+            if self.tracer is None and self.meter is None:
+                raise MissingExporter("; ".join(missing.values()))
+        except BaseException:
+            unlisten(self._remarks)
+            raise
+        for signal, problem in missing.items():
+            remark(f"no {signal} are sent: {problem}")
+
+    def _begin(self, settings: TelemetrySettings, resource: Resource) -> dict[str, str]:
+        """Make the providers, and return by signal why one has none."""
+        missing: dict[str, str] = {}
+        for signal, begin, exporter in (
+            ("spans", self._trace, settings.traces),
+            ("metrics", self._measure, settings.metrics),
+        ):
+            if exporter is not None:
+                try:
+                    begin(exporter, resource)
+                except MissingExporter as exc:
+                    missing[signal] = str(exc)
+        return missing
 
     def _trace(self, exporter: str, resource: Resource) -> None:
         spans: SpanExporter = exporter_of("traces", exporter)()
@@ -105,6 +125,7 @@ class Pipeline:
             thread.start()
         for thread in closing:
             thread.join(timeout_s / len(closing))
+        unlisten(self._remarks)
 
 
 def exporter_of(signal: str, name: str) -> Callable[[], Any]:
@@ -135,13 +156,13 @@ def resource_of(variables: Mapping[str, str]) -> Resource:
 
 class Remarks(logging.Handler):
     """Handler of the SDK's log that passes each distinct message on once. confidential: values that
-    are removed.
+    are removed, by each handler: a message does not say which pipeline it is of.
     """
 
     def __init__(self, remark: Callable[[str], None], confidential: tuple[str, ...]) -> None:
         super().__init__(logging.WARNING)
         self._remark = remark
-        self._confidential = confidential
+        self.confidential = confidential
         self._seen: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -149,8 +170,9 @@ class Remarks(logging.Handler):
             return
         self._seen.add(str(record.msg))
         text = record.getMessage()
-        for value in self._confidential:
-            text = text.replace(value, "…")
+        for handler in logging.getLogger(LOGGER).handlers:
+            for value in handler.confidential if isinstance(handler, Remarks) else ():
+                text = text.replace(value, "…")
         self._remark(f"OpenTelemetry: {text[:MAX_REMARK_CHARACTERS]}")
 
 
@@ -158,6 +180,11 @@ def listen(remarks: Remarks) -> None:
     """Send the SDK's log to *remarks* alone: a worker's standard error is the report of its
     death.
     """
-    logger = logging.getLogger("opentelemetry")
+    logger = logging.getLogger(LOGGER)
     logger.propagate = False
     logger.addHandler(remarks)
+
+
+def unlisten(remarks: Remarks) -> None:
+    """Send nothing to *remarks* any more."""
+    logging.getLogger(LOGGER).removeHandler(remarks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 
@@ -10,6 +11,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_engine.door.observing import ObserverRequest
 from uncaged_telemetry import ids
 from uncaged_telemetry.observer import observer
+from uncaged_telemetry.pipeline import Remarks, listen, unlisten
 from uncaged_telemetry.settings import TelemetrySettings, as_environment
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
@@ -78,6 +80,34 @@ def test_a_missing_package_is_one_remark(monkeypatch: pytest.MonkeyPatch) -> Non
         "no spans and metrics are sent: the module opentelemetry.sdk.metrics is missing; "
         "pip install 'uncaged-workflow[otel]'",
     ]
+
+
+def test_a_missing_exporter_of_one_signal_leaves_the_other() -> None:
+    """Spans are sent without metrics; after the end of the pipeline its handler is gone from the
+    log of the SDK.
+    """
+    remarks: list[str] = []
+    handlers = len(logging.getLogger("opentelemetry").handlers)
+    variables = {**ENDPOINT, "OTEL_METRICS_EXPORTER": "carrier-pigeon"}
+    found = observer(ObserverRequest(variables=variables, remark=remarks.append))
+    assert found is not None
+    [remark] = remarks
+    assert remark.startswith("no metrics are sent: the exporter 'carrier-pigeon' of metrics is not")
+    assert len(logging.getLogger("opentelemetry").handlers) == handlers + 1
+    found.close(30)
+    assert len(logging.getLogger("opentelemetry").handlers) == handlers
+
+
+def test_the_log_of_one_pipeline_has_no_secrets_of_another() -> None:
+    """Handlers of two pipelines both get a message, and both remove the values of both."""
+    got: list[str] = []
+    both = [Remarks(got.append, (value,)) for value in ("token-a", "token-b")]
+    for one in both:
+        listen(one)
+    logging.getLogger("opentelemetry").warning("refused: token-a, token-b")
+    for one in both:
+        unlisten(one)
+    assert got == ["OpenTelemetry: refused: …, …"] * 2
 
 
 def test_ids_are_derived_from_threads_and_steps() -> None:
