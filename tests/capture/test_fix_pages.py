@@ -43,8 +43,8 @@ def found(case: FixCase) -> FoundFixes:
     return find_candidates(case, Machine(environment=dict(os.environ), directory=Path.cwd()))
 
 
-def stopped(step: int, *, held: bool, nearest: str = "") -> dict[str, object]:
-    return {"step": step, "held": held, "reason": "so it is", "nearest": nearest}
+def stopped(step: int, *, held: bool) -> dict[str, object]:
+    return {"step": step, "held": held, "reason": "so it is"}
 
 
 @pytest.mark.parametrize("end", [None, stopped(3, held=True)])
@@ -66,12 +66,12 @@ def test_what_was_healed_is_the_one_change(end: object) -> None:
             "step 2 is not done again (so it is)",
         ),
         (
-            {"steps": STEPS, "healed": [], "stopped": stopped(3, held=False, nearest="link Go")},
-            "so it is; the nearest element is link Go",
+            {"steps": STEPS, "healed": [], "stopped": stopped(3, held=False)},
+            "step 3 fails on the page as it is by now: so it is",
         ),
         (
             {"steps": NEW_STEPS, "healed": [HEALED], "stopped": stopped(3, held=False)},
-            "step 3 fails on the page as it is by now",
+            'step 3: button "Next" is button "Go on" by now; but step 3 fails on the page',
         ),
     ],
 )

@@ -13,15 +13,15 @@ from typing import Any
 from uncaged_bundles import shapes
 from uncaged_bundles.carried.web import fill
 from uncaged_engine.door.effects import EffectContext
-from uncaged_engine.services.proposals import Proposals
 from uncaged_engine.services.settings import Config
 
 from ..healing.drift import begin_comparison
-from ..healing.healed import HealedExpectation, Healing, outcome_of, with_healed
+from ..healing.healed import HealedExpectation, HealedTarget, Healing, outcome_of
+from ..healing.performing import perform_healed, searched, with_candidate
 from ..healing.recipes import values_in_target
-from ..healing.search import FIND_S, MISSING, HealingResult, begin_search, run_search
+from ..healing.search import MISSING, HealingResult, begin_search, run_search
 from ..healing.sought import HEALED
-from ..healing.versions import recipe_steps
+from ..healing.versions import recipe_steps, was_rejected
 from ..operations import Operation, read_operation, write_operation
 from ..problems import BrowserProblem
 
@@ -76,6 +76,10 @@ class HealedFlow:
         """Return the values of parameters in the targets of a step."""
         return values_in_target(self._step(ahead), self._params())
 
+    def was_rejected(self, healed: Sequence[Healing]) -> bool:
+        """Tell whether a person decided against one of these healings for this version."""
+        return was_rejected(healed, self.context.store, self.context.bundle.hash)
+
     def _read(self, step: Mapping[str, object]) -> Operation | None:
         bare = {key: one for key, one in step.items() if key != "keep"}
         try:
@@ -103,27 +107,27 @@ def _performed(
     operation: Operation, body: Mapping[str, object], flow: HealedFlow, perform: Perform
 ) -> tuple[object, tuple[Healing, ...]]:
     """Return the answer of an operation, and what was healed for it."""
-    timeout_s = operation.timeout_s
-    if not isinstance(operation, HEALED):
-        return perform(body, timeout_s), ()
-    hasty = {**body, "find_s": min(FIND_S, timeout_s)} if flow.is_recipe else body
-    try:
-        return perform(hasty, timeout_s), ()
-    except BrowserProblem as exc:
-        if exc.kind not in MISSING:
-            raise
-        missing = exc
-    found: HealingResult = run_search(
-        begin_search(operation, flow.operations(), flow.values()), _looking(perform)
-    )
-    if flow.is_recipe and found.healed and not _was_rejected(found.healed, flow.context):
-        return perform(with_healed(operation, found.healed), timeout_s), found.healed
+    targets: list[HealedTarget] = []
+
+    def search() -> HealingResult:
+        begun = begin_search(operation, flow.operations(), flow.values())
+        return searched(begun, _looking(perform), flow.was_rejected)
+
     if flow.is_recipe:
-        try:
-            return perform(body, timeout_s), ()  # it may appear in the rest of the time
-        except BrowserProblem as exc:
-            missing = exc
-    raise _with_candidate(missing, found)
+        answer = perform_healed(
+            operation,
+            body,
+            perform=lambda changed: perform(changed, operation.timeout_s),
+            search=search,
+            use=targets.extend,
+        )
+        return answer, tuple(targets)
+    try:
+        return perform(body, operation.timeout_s), ()
+    except BrowserProblem as exc:
+        if exc.kind not in MISSING or not isinstance(operation, HEALED):
+            raise
+        raise with_candidate(exc, search()) from exc
 
 
 def _expectation(
@@ -139,31 +143,8 @@ def _expectation(
         operation, drift, flow.operation(1), flow.operations(), flow.values(1)
     )
     found: HealedExpectation | None = run_search(comparison, _looking(perform))
-    return () if found is None or _was_rejected((found,), flow.context) else (found,)
+    return () if found is None or flow.was_rejected((found,)) else (found,)
 
 
 def _looking(perform: Perform) -> Callable[[Operation], object]:
     return lambda wanted: perform(write_operation(wanted), wanted.timeout_s)
-
-
-def _was_rejected(healed: Sequence[Healing], context: EffectContext) -> bool:
-    """Whether a person decided against one of these healings for this version of the flow."""
-    now = {(one.before, one.after) for one in healed}
-    for proposal in Proposals(context.store).all():
-        steps = proposal.evidence.get("steps")
-        if proposal.state != "rejected" or proposal.before != context.bundle.hash:
-            continue
-        listed = steps if isinstance(steps, list) else []
-        if any((one.get("from"), one.get("to")) in now for one in listed if isinstance(one, dict)):
-            return True
-    return False
-
-
-def _with_candidate(missing: BrowserProblem, found: HealingResult) -> BrowserProblem:
-    after = [one.after for one in found.healed] or [found.candidate]
-    if not any(after):
-        return missing
-    why = f" ({found.reason})" if found.reason else ""
-    return BrowserProblem(
-        "not-found", f"{missing}; the nearest element is {after[0]}{why}", candidates=after
-    )

@@ -10,13 +10,16 @@ from uncaged_bundles import shapes
 from uncaged_bundles.builders.recipes.flows import WebFlow
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow, flow_of
 from uncaged_bundles.builders.scripts.web import web_parts
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle, read_bundle
+from uncaged_engine.services.proposals import Proposals
 from uncaged_engine.services.registry import KNOWN
 
-from .healed import healed_in
+from .healed import Healing, healed_in
 from .recipes import healed_steps
 
-__all__ = ["evidence_of", "healed_version", "recipe_steps"]
+__all__ = ["evidence_of", "healed_version", "recipe_steps", "was_rejected"]
 
 Steps = Sequence[Mapping[str, Any]]
 
@@ -63,3 +66,18 @@ def evidence_of(steps: Steps) -> dict[str, object]:
                 }
             )
     return {"steps": found}
+
+
+def was_rejected(healed: Sequence[Healing], store: Store, version: BundleHash) -> bool:
+    """Tell whether a person decided against one of these healings for a version of a flow: whether
+    the evidence of a rejected proposal has it.
+    """
+    now = {(one.before, one.after) for one in healed}
+    for proposal in Proposals(store).all():
+        steps = proposal.evidence.get("steps")
+        if proposal.state != "rejected" or proposal.before != version:
+            continue
+        listed = steps if isinstance(steps, list) else []
+        if any((one.get("from"), one.get("to")) in now for one in listed if isinstance(one, dict)):
+            return True
+    return False

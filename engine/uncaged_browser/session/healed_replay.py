@@ -13,10 +13,10 @@ from uncaged_bundles.records import dataclass, field
 
 from ..expectations import described
 from ..healing.drift import begin_comparison
-from ..healing.healed import HealedTarget, Healing, with_healed
+from ..healing.healed import Healing
+from ..healing.performing import Rejected, perform_healed, searched
 from ..healing.recipes import healed_steps, values_in_target
-from ..healing.search import FIND_S, MISSING, HealingResult, begin_search, run_search
-from ..healing.sought import HEALED
+from ..healing.search import HealingResult, begin_search, run_search
 from ..operations import Operation, read_operation
 from ..problems import BrowserProblem
 from .proof_page import NotRepeated, ProofPage
@@ -30,7 +30,7 @@ class HealedReplay:
 
     steps: with the new names and expectations. healed: by number, from 0. step: the first one that
     was not done, from 1, None if all were; held: it would have sent something, otherwise it failed;
-    reason: why; nearest: the element that was not used.
+    reason: why, with the element that was not used.
     """
 
     steps: Sequence[Mapping[str, object]]
@@ -38,7 +38,6 @@ class HealedReplay:
     step: int | None = None
     held: bool = False
     reason: str = ""
-    nearest: str = ""
 
     def document(self) -> dict[str, object]:
         """Return the replay as JSON data."""
@@ -61,7 +60,6 @@ class HealedReplay:
                 "step": self.step,
                 "held": self.held,
                 "reason": self.reason,
-                "nearest": self.nearest,
             },
         }
 
@@ -69,22 +67,21 @@ class HealedReplay:
 class _Failed(Exception):
     """A step that cannot be done on the page as it is."""
 
-    def __init__(self, reason: str, nearest: str = "") -> None:
-        super().__init__(reason)
-        self.nearest = nearest
-
 
 def replay_healed(
-    page: ProofPage, steps: Sequence[Mapping[str, Any]], values: Mapping[str, Any]
+    page: ProofPage,
+    steps: Sequence[Mapping[str, Any]],
+    values: Mapping[str, Any],
+    is_rejected: Rejected,
 ) -> HealedReplay:
     """Perform the steps of a recipe until one fails or would send something.
 
     Args:
-        values: of the parameters.
+        values: of the parameters. is_rejected: for healings that are not used.
     Raises:
         SessionGone: the browser ended.
     """
-    run = _Replay(page=page, steps=steps, values=values)
+    run = _Replay(page=page, steps=steps, values=values, is_rejected=is_rejected)
     stopped: dict[str, Any] = {}
     for number in range(len(steps)):
         try:
@@ -92,7 +89,7 @@ def replay_healed(
         except NotRepeated as exc:
             stopped = {"step": number + 1, "held": True, "reason": str(exc)}
         except _Failed as exc:
-            stopped = {"step": number + 1, "reason": str(exc), "nearest": exc.nearest}
+            stopped = {"step": number + 1, "reason": str(exc)}
         if stopped:
             break
     return HealedReplay(steps=healed_steps(steps, run.healed, values), healed=run.healed, **stopped)
@@ -103,6 +100,7 @@ class _Replay:
     page: ProofPage
     steps: Sequence[Mapping[str, Any]]
     values: Mapping[str, Any]
+    is_rejected: Rejected
     healed: dict[int, tuple[Healing, ...]] = field(default_factory=dict)
 
     def perform(self, number: int) -> None:
@@ -124,34 +122,25 @@ class _Replay:
         operation = read_operation(body)
         comparison = begin_comparison(operation, drift, following, self._operations(), after)
         found = run_search(comparison, self.page.look)
-        if found is None:
+        if found is None or self.is_rejected((found,)):
             raise _Failed(f"the page differs: {described(drift)}")
         self.healed[number] = (*self.healed.get(number, ()), found)
 
     def _answer(self, number: int, body: Mapping[str, Any]) -> Any:
         operation = read_operation(body)
-        if not isinstance(operation, HEALED):
-            return self.page.perform(number + 1, body)
-        try:
-            hasty = {**body, "find_s": min(FIND_S, operation.timeout_s)}
-            return self.page.perform(number + 1, hasty)
-        except BrowserProblem as exc:
-            if exc.kind not in MISSING:
-                raise
-        values = values_in_target(self.steps[number], self.values)
-        search: HealingResult = run_search(
-            begin_search(operation, self._operations(), values), self.page.look
+
+        def search() -> HealingResult:
+            values = values_in_target(self.steps[number], self.values)
+            begun = begin_search(operation, self._operations(), values)
+            return searched(begun, self.page.look, self.is_rejected)
+
+        return perform_healed(
+            operation,
+            body,
+            perform=lambda changed: self.page.perform(number + 1, changed),
+            search=search,
+            use=lambda targets: self.healed.update({number: tuple(targets)}),
         )
-        if search.healed:
-            targets: tuple[HealedTarget, ...] = search.healed
-            self.healed[number] = targets
-            return self.page.perform(number + 1, with_healed(operation, targets))
-        try:
-            return self.page.perform(number + 1, body)  # it may appear in the rest of the time
-        except BrowserProblem as exc:
-            if exc.kind not in MISSING:
-                raise
-            raise _Failed(f"{exc} ({search.reason})", search.candidate) from exc
 
     def _body(self, number: int) -> dict[str, Any]:
         step = {key: one for key, one in self.steps[number].items() if key != "keep"}

@@ -81,7 +81,7 @@ class FailedStep:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixCase:
     """before: the steps of the flow's last thread with success, if there is one. page: what a web
-    flow's page is like by now, as `page_document` of a replay has it.
+    flow's page is like by now, as the document of a `HealedReplay` has it.
 
     failed: the last step that failed; None if the flow failed by itself after its last step.
     word: the kind of error. cause: the error in the flow's words. params: those of the run.

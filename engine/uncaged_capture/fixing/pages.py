@@ -10,6 +10,7 @@ from typing import Any
 
 from uncaged_browser.effect.limits import BrowserLimits
 from uncaged_browser.effect.parts import part_that_is_off
+from uncaged_browser.healing.versions import was_rejected
 from uncaged_browser.operations import read_operation
 from uncaged_browser.problems import BrowserProblem
 from uncaged_browser.session.address import DEFAULT_SESSION
@@ -49,7 +50,13 @@ def look_at_page(
         return None
     try:
         with _page(engine, bundle, environment) as page:
-            return replay_healed(page, flow.steps, case.params).document()
+            found = replay_healed(
+                page,
+                flow.steps,
+                case.params,
+                lambda healed: was_rejected(healed, engine.store, bundle.hash),
+            )
+            return found.document()
     except (BrowserProblem, EnvironmentLacks, SessionGone, shapes.ShapeError) as exc:
         return {"problem": without_thread(exc)}
 

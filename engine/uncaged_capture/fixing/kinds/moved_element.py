@@ -44,5 +44,4 @@ def _why(stopped: Mapping[str, Any] | None) -> str:
         return ""
     if stopped["held"]:
         return f"step {stopped['step']} is not done again ({stopped['reason']}), so the page after it is not seen"
-    nearest = f"; the nearest element is {stopped['nearest']}" if stopped["nearest"] else ""
-    return f"step {stopped['step']} fails on the page as it is by now: {stopped['reason']}{nearest}"
+    return f"step {stopped['step']} fails on the page as it is by now: {stopped['reason']}"
