@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from uncaged_engine.api import Engine
 
 ENOUGH_WORDS = 2
-"""Words that a pattern of a model requires, so that it does not read nearly every sentence."""
+"""Words that a pattern of a model requires at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,29 +120,15 @@ def misread(engine: Engine, flow: str, schema: Mapping[str, object], words: Patt
     """
     if not is_installed("patterns"):
         return "no grammar is installed that could check it"
-    from uncaged_dispatcher.grammar.problems import GrammarError
-    from uncaged_dispatcher.index.compiling import load_pattern
-    from uncaged_dispatcher.packs.patterns import pattern_rule
     from uncaged_dispatcher.readings.interpreter import Interpreter
     from uncaged_dispatcher.readings.pattern_sources import PatternProposal
     from uncaged_dispatcher.readings.pattern_suggestions import checked_patterns
 
-    properties = schema.get("properties")
-    names = list(properties) if isinstance(properties, Mapping) else []
-    try:
-        grammar = load_pattern(pattern_rule(flow, words.pattern, names))
-    except GrammarError as exc:
-        return exc.problems[0].message
-    except UsageError as exc:
-        return str(exc)
-    required = [len(found) for entry in grammar.entries for found in entry.required]
-    if min(required, default=0) < ENOUGH_WORDS:
-        return f"it requires fewer than {ENOUGH_WORDS} words, so it reads too many sentences"
     proposal = PatternProposal(
         pattern=words.pattern, sentence=words.sentence, params=words.values, origin="model"
     )
     with closing(Interpreter(engine)) as interpreter:
-        checked = checked_patterns(interpreter, flow, schema, [proposal])
+        checked = checked_patterns(interpreter, flow, schema, [proposal], ENOUGH_WORDS)
     return (checked[0].refused or "") if checked else "the flow reads its sentence already"
 
 

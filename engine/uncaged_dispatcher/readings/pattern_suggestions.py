@@ -51,9 +51,14 @@ def checked_patterns(
     flow: str,
     parameters: Mapping[str, object],
     proposals: Iterable[PatternProposal],
+    least_words: int = 0,
 ) -> list[CheckedPattern]:
     """Return the proposals whose sentences the flow's patterns do not read yet, each checked; one
     whose sentence an earlier one reads is left out.
+
+    Args:
+        least_words: words that a pattern must require, so that it does not read nearly every
+            sentence.
     """
     interpreter.index.refresh()
     found: list[CheckedPattern] = []
@@ -65,7 +70,7 @@ def checked_patterns(
             interpreter.read_by(grammar, flow, proposal.sentence) for grammar in accepted
         ):
             continue
-        checked, grammar = _checked(interpreter, flow, parameters, proposal)
+        checked, grammar = _checked(interpreter, flow, parameters, proposal, least_words)
         found.append(checked)
         accepted += [grammar] if grammar is not None and checked.refused is None else []
     return found
@@ -76,6 +81,7 @@ def _checked(
     flow: str,
     parameters: Mapping[str, object],
     proposal: PatternProposal,
+    least_words: int,
 ) -> tuple[CheckedPattern, CompiledGrammar | None]:
     properties = parameters.get("properties")
     names = list(properties) if isinstance(properties, Mapping) else []
@@ -86,6 +92,10 @@ def _checked(
         return CheckedPattern(proposal=proposal, refused=exc.problems[0].message), None
     except UsageError as exc:
         return CheckedPattern(proposal=proposal, refused=str(exc)), None
+    required = [len(words) for entry in grammar.entries for words in entry.required]
+    if min(required, default=0) < least_words:
+        why = f"it requires fewer than {least_words} words, so it reads too many sentences"
+        return CheckedPattern(proposal=proposal, refused=why), None
     defaults = schema_defaults(parameters)
     read = {} if own is None else {**defaults, **own.calls[0].params}
     expected = read if proposal.params is None else {**defaults, **proposal.params}
