@@ -124,8 +124,7 @@ class RecordedFlow:
         """Perform the steps with other values in another fresh context, and send nothing, unless
         the proof failed; return the proof after that.
         """
-        from uncaged_bundles.records import replace
-        from uncaged_capture.other_values import OtherRun, shown_values
+        from uncaged_capture.other_values import OtherRun, proof_with, shown_values
 
         if example is None or proof.state == "failed":
             return proof
@@ -143,11 +142,7 @@ class RecordedFlow:
         if found.state == "proved" and example.kept_if is not None and self._wording is not None:
             self._wording = self._wording.with_example(example.kept_if)
             self._recipe["examples"] = [dict(one) for one in self._wording.examples]
-        if found.state != "failed":
-            return proof
-        reason = "; ".join(filter(None, (proof.reason, self._other.sentence)))
-        step = found.step if proof.step is None else proof.step
-        return replace(proof, state="unproved", step=step, reason=reason)
+        return proof_with(proof, self._other)
 
     def _run(
         self, session: str, values: Mapping[str, object], may_send: Callable[[int, str], bool]

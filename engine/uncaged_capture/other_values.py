@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from uncaged_bundles.clean import shorten
 from uncaged_bundles.errors import UsageError
@@ -17,11 +17,17 @@ from uncaged_engine.api import Engine
 from uncaged_engine.services.secrets import redact
 from uncaged_engine.services.trials import Decisions, TrialResult, shown
 
-from .proving import TrialProof, failure_of, last_step
+from .proving import failure_of, last_step, stopped_step
 from .values import secrets_in
+
+if TYPE_CHECKING:
+    from uncaged_browser.session.proving import FlowProof
+
+    from .proving import TrialProof
 
 __all__ = ["OtherRun", "changed_values", "other_values", "proof_with", "run_with", "shown_values"]
 
+AnyProof = TypeVar("AnyProof", "TrialProof", "FlowProof")
 OtherState = Literal["succeeded", "held", "failed"]
 _SHOWN_CHARACTERS = 60
 _MESSAGE_CHARACTERS = 200
@@ -135,12 +141,12 @@ def run_with(
     seconds = (engine.clock_ms() - started_ms) / 1000
     held = found.unproved
     if found.ending in ("held", "unable"):
-        step = held.effect.step if held is not None else last_step(found)
         reason = found.message
         if held is not None and not held.effect.harmless:
             reason = (
                 f"{shown(held.effect)} has no recorded outcome for these values; it was not done"
             )
+        step = stopped_step(found)
         return OtherRun(values=changed, state="held", step=step, reason=reason, seconds=seconds)
     if not found.success:
         step, reason = last_step(found), failure_of(found)
@@ -148,12 +154,14 @@ def run_with(
     return OtherRun(values=changed, state="succeeded", message=_message(found), seconds=seconds)
 
 
-def proof_with(proof: TrialProof, other: OtherRun) -> TrialProof:
-    """Return a proof after a second run. A failed one leaves it unproved."""
+def proof_with(proof: AnyProof, other: OtherRun) -> AnyProof:
+    """Return a proof after a second run. A failed one leaves it unproved, at the first step that
+    was not proved.
+    """
     if other.state != "failed":
         return proof
     reason = "; ".join(filter(None, (proof.reason, other.sentence)))
-    step = proof.step if proof.state == "unproved" else other.step
+    step = other.step if proof.step is None else proof.step
     return replace(proof, state="unproved", step=step, reason=reason)
 
 

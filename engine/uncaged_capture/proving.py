@@ -24,6 +24,7 @@ __all__ = [
     "failure_of",
     "last_step",
     "prove",
+    "stopped_step",
 ]
 
 ProofState = Literal["proved", "unproved", "different", "failed"]
@@ -101,7 +102,7 @@ def prove(
     seconds = (engine.clock_ms() - started_ms) / 1000
     held = found.unproved
     if found.ending in ("held", "unable"):
-        step = held.effect.step if held is not None else last_step(found)
+        step = stopped_step(found)
         return TrialProof(state="unproved", step=step, reason=found.message, seconds=seconds)
     if not found.success:
         return TrialProof(state="failed", reason=failure_of(found), seconds=seconds)
@@ -145,6 +146,11 @@ def differences_of(recorded: object, found: object, where: str) -> list[str]:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def stopped_step(found: TrialResult) -> int:
+    """Return the step at which a trial was held, or the last one that it reached, from 1."""
+    return last_step(found) if found.unproved is None else found.unproved.effect.step
 
 
 def last_step(found: TrialResult) -> int:
