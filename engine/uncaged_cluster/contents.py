@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, StorageError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, bundle_hash, parse_bundle_hash
 from uncaged_engine.services.stores import blob_hash
 
@@ -104,7 +104,7 @@ class BlobRows:
 def require_size(subject: str, data: bytes) -> None:
     """Refuse bytes that a row cannot hold."""
     if len(data) > MAX_CONTENT_BYTES:
-        raise StorageError(
+        raise RefusedError(
             f"{subject} has {len(data)} bytes; a store in PostgreSQL takes {MAX_CONTENT_BYTES} at most"
         )
 

@@ -14,7 +14,7 @@ from uncaged_engine.services.stores import (
     parse_conversation,
 )
 
-from .logs import LogHead, LogTables, missing, opened
+from .logs import LogHead, LogTables, missing, opened, pages
 from .problems import parsed
 from .session import DatabaseSession
 
@@ -48,7 +48,7 @@ class ConversationRows:
 
     def read(self, name: str, *, from_line: int = 0) -> list[bytes]:
         log = _log_head(name, self._session.query(_HEAD, [parse_conversation(name)]))
-        return self._tables.read(log, from_line=from_line)
+        return [line for page in pages(self._tables, log, from_line) for line in page]
 
     def open(self, name: str, *, take_over: bool = False) -> LineOwner:
         with self._session.transaction() as cursor:

@@ -304,7 +304,7 @@ def missing(subject: str) -> NotFoundError:
     return NotFoundError(f"the store has no {subject}")
 
 
-def pages(tables: LogTables, log: LogHead, from_line: int = 0) -> Iterator[list[bytes]]:
+def pages(tables: LogTables, log: LogHead, from_line: int) -> Iterator[list[bytes]]:
     """Yield the lines from *from_line* on, page by page."""
     while lines := tables.read(log, from_line=from_line):
         yield lines

@@ -30,7 +30,7 @@ def ready(session: DatabaseSession, *, create: bool) -> None:
         _migrate(session)
     elif found == 0:
         raise NotFoundError(
-            f"{session.address}: there is no store in this schema; a copy to this address makes one"
+            f"{session.address}: there is no store in this schema; `uncaged-workflow store copy` to this address makes one"
         )
     elif found < VERSION:
         raise RefusedError(

@@ -16,9 +16,17 @@ from testbed.stored_threads import BUNDLE, SOURCE, entry_of, script, started
 from testbed.windows import window
 from uncaged_bundles.errors import DamagedError, RefusedError, StorageError
 from uncaged_bundles.ids import BundleHash
+from uncaged_cluster import contents, documents
 from uncaged_cluster.logs import BATCH_LINES
 from uncaged_cluster.store import open_store
-from uncaged_engine.services.stores import FenceRaised, JournalBusy, StoreBackend, ThreadNotes
+from uncaged_engine.journal.chain import seal
+from uncaged_engine.services.stores import (
+    FenceRaised,
+    JournalBusy,
+    StoreBackend,
+    ThreadNotes,
+    conversation_seed,
+)
 
 UNCOMMITTED = "the lines are sent and not committed; the thread is not there"
 Rows = psycopg.Connection[tuple[Any, ...]]
@@ -247,6 +255,36 @@ def test_changed_contents_are_damage_with_their_name(store: StoreBackend, rows: 
     rows.execute("DROP TABLE blobs")
     with pytest.raises(DamagedError, match="a part of the store is missing"):
         store.blobs.get(name)
+
+
+def test_a_long_conversation_is_read_whole(store: StoreBackend) -> None:
+    """A conversation of several batches is read in one call."""
+    name, lines = script().thread, []
+    digest = conversation_seed(name)
+    for _ in range(BATCH_LINES + 1):
+        line, digest = seal(digest, b'{"request":"x"')
+        lines.append(line)
+    store.conversations.start(name, lines)
+    assert store.conversations.read(name) == lines
+    assert store.conversations.read(name, from_line=1) == lines[1:]
+
+
+def test_contents_that_a_row_cannot_hold_are_refused(
+    store: StoreBackend, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are refused before they are sent, and before they are read."""
+    name = store.blobs.put(bytes(100))
+    monkeypatch.setattr(contents, "MAX_CONTENT_BYTES", 99)
+    monkeypatch.setattr(documents, "MAX_CONTENT_BYTES", 99)
+    with pytest.raises(RefusedError, match="100 bytes"):
+        store.bundles.put(bytes(100))
+    with pytest.raises(DamagedError, match=name):
+        store.blobs.get(name)
+    rows.execute(
+        "INSERT INTO documents (name, content) VALUES ('selectors.json', %s)", [bytes(100)]
+    )
+    with pytest.raises(DamagedError, match="selectors"):
+        store.documents.read("selectors.json")
 
 
 def test_a_closed_store_is_refused(store: StoreBackend) -> None:
