@@ -20,13 +20,26 @@ def script(number: int = 1, steps: int = 2, bundle: BundleHash = BUNDLE) -> Scri
     return found
 
 
-def entry_of(found: Script, *, place: int = 0) -> ThreadEntry:
+def entry_of(
+    found: Script, *, place: int = 0, by_thread: bool = False, archived: bool = False
+) -> ThreadEntry:
     """Return a thread's entry in the list of threads."""
-    return ThreadEntry(bundle=found.bundle, id=found.thread, place=place)
+    return ThreadEntry(
+        bundle=found.bundle, id=found.thread, place=place, by_thread=by_thread, archived=archived
+    )
 
 
-def started(store: StoreBackend, number: int = 1, steps: int = 2) -> Script:
+def started(
+    store: StoreBackend,
+    number: int = 1,
+    steps: int = 2,
+    *,
+    place: int = 0,
+    by_thread: bool = False,
+    archived: bool = False,
+) -> Script:
     """Start a thread and return its lines."""
     found = script(number, steps)
-    store.threads.start(entry_of(found), found.sealed, ThreadNotes())
+    entry = entry_of(found, place=place, by_thread=by_thread, archived=archived)
+    store.threads.start(entry, found.sealed, ThreadNotes())
     return found
