@@ -124,7 +124,7 @@ def test_a_goal_is_reached_captured_and_replayed_without_a_model(
     engine: Engine, site: WebServer, tmp_path: Path, forked: ForkedCommands
 ) -> None:
     """The result is the agent's, each call is in the trace, and the flow made of it runs with other
-    values.
+    values; those of a model's example are kept after that.
     """
     with serving(searching(site, "red chair")) as server:
         thread = goal(engine, server, f"Find the price of: red chair. Shop: {site.url}")
@@ -154,9 +154,23 @@ def test_a_goal_is_reached_captured_and_replayed_without_a_model(
     assert '   2  browser_fill {"ref": ' in shown.out, shown.err
     printed = commands.run("thread", "show", thread, "--trace", "--json").document
     assert [len(one["calls"]) for one in printed["traces"]] == [3]
-    captured = commands.run("capture", thread, "--name", "chair-price", "--accept", "--json")
+    example = {
+        "sentence": "what is the price of an oak table",
+        "params": {"search": "an oak table"},
+    }
+    pattern = "what is the price of $(search:wildcard)"
+    words = {"pattern": pattern, "sentence": example["sentence"], "values": example["params"]}
+    answer = {"name": "x", "description": "Finds the price of goods.", "patterns": [words]}
+    with serving([says(f"```json\n{json.dumps(answer)}\n```\n")]) as server:
+        model = {"use": "openai", "baseUrl": server.base_url("openai"), "model": "tiny"}
+        engine.store.config_path.write_text(json.dumps({"models": {"mine": model}}))
+        captured = commands.run(
+            "capture", thread, "--name", "chair-price", "--accept", "--json", "--polish"
+        )
     assert captured.code == 0, captured.err
     assert captured.document["proof"] == {"state": "proved"}
+    assert captured.document["otherValues"]["state"] == "succeeded"
+    assert captured.document["wording"]["examples"][-1] == example, captured.err
     assert captured.document["parameters"] == {"search": "red chair"}
     replayed = engine.run("chair-price", prompt="", params={"search": "blue lamp"})
     assert finish(engine, replayed)["success"]
