@@ -7,6 +7,7 @@ author's functions are text that is carried as it is: the builder executes nothi
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator, Mapping
 from symtable import symtable
 from typing import Any
@@ -194,8 +195,10 @@ def _roles(raw: object) -> Iterator[tuple[str, dict[str, object]]]:
 
 def _parsed(code: str) -> ast.Module:
     try:
-        tree = ast.parse(code)
-        compile(tree, "code", "exec", dont_inherit=True)  # finds a return outside of a function
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as while a bundle is read
+            tree = ast.parse(code)
+            compile(tree, "code", "exec", dont_inherit=True)  # finds a return outside of a function
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise BundleError(f"code: it is not valid Python: {exc}") from exc
     return tree
@@ -223,6 +226,9 @@ def _without_imports(code: str, tree: ast.Module) -> str:
 
 def _bound(code: str) -> Iterator[str]:
     """Yield the names that a file binds at its top level."""
-    for symbol in symtable(code, "code", "exec").get_symbols():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        top = symtable(code, "code", "exec")
+    for symbol in top.get_symbols():
         if symbol.is_assigned() or symbol.is_imported():
             yield symbol.get_name()

@@ -103,12 +103,14 @@ def test_an_invalid_definition_is_refused_with_the_reason(
 
 
 def test_the_parameters_of_a_function_may_have_types_and_names_inside_it_are_its_own() -> None:
-    """A comma in an annotation separates no parameters; an inner generator makes none of it."""
+    """A comma in an annotation separates no parameters; an inner generator makes none of it. What
+    Python warns of is no error.
+    """
     code = (
         "def recover(ctx: dict[str, int], failure: dict[str, tuple[int, ...]]) -> str:\n"
         "    def inner():\n        yield END\n"
         "    return [run for run in inner()][0]\n"
-        "NAMES = [run for run in 'ab']\n"
+        "NAMES = [run for run in 'ab' if run is 'a']\nDIGITS = '\\d'\n"
     )
     assert b"dict[str, tuple[int, ...]]" in definition_source(document(code=code), "table")
 
