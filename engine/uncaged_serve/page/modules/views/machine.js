@@ -67,7 +67,7 @@ function tables(costs) {
     h("table", { class: "list" },
       h("thead", {}, h("tr", {}, [title, "Uses", "Tokens", "Cost"].map((one) => h("th", { scope: "col" }, one)))),
       h("tbody", {}, rows.slice(0, 20).map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "number" }, String(one.threads)),
-        h("td", { class: "number" }, one.tokens.toLocaleString()), h("td", { class: "number" }, money(one.cost), one.unpriced ? " + unpriced" : "")))))))];
+        h("td", { class: "number" }, one.tokens.toLocaleString()), h("td", { class: "number" }, money(one.cost), one.unpriced ? " + unpriced" : ""))))))];
 }
 
 function checks(found) {
