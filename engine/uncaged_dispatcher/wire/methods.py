@@ -59,6 +59,9 @@ class FollowingClient(Protocol):
     async def follow(self, conversation: str, after: int | None) -> None:
         """Send the records after a number, or from now on, unless the client gets them already."""
 
+    def unfollow(self, conversation: str) -> bool:
+        """Send no more records of a conversation; False if none were sent."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodContext:
@@ -184,6 +187,11 @@ async def log(context: MethodContext, params: LogParams) -> object:
     return {"conversation": id, "records": records, "after": last, "more": more}
 
 
+async def unfollow(context: MethodContext, params: StatusParams) -> object:
+    id = await _find(context, params.conversation)
+    return {"conversation": id, "unfollowed": context.client.unfollow(id)}
+
+
 def _page(store: Store, id: str, after: int) -> tuple[list[Mapping[str, Any]], bool]:
     """Return the records after a number, and whether there are more than fit one answer."""
     page: list[Mapping[str, Any]] = []
@@ -297,6 +305,7 @@ METHODS: Mapping[str, WireMethod] = {
     "choose": WireMethod(params=ChooseParams, perform=choose),
     "edit": WireMethod(params=EditParams, perform=edit),
     "log": WireMethod(params=LogParams, perform=log, ordered=False),
+    "unfollow": WireMethod(params=StatusParams, perform=unfollow),
     "conversations": WireMethod(params=ConversationsParams, perform=conversations, ordered=False),
     "new": WireMethod(params=NewParams, perform=new),
     "status": WireMethod(params=StatusParams, perform=status, ordered=False),

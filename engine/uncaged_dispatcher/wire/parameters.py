@@ -79,7 +79,7 @@ class LogParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusParams:
-    """Parameters of `status`."""
+    """Parameters of `status` and `unfollow`."""
 
     conversation: str | None = None
 

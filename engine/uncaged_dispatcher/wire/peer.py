@@ -108,6 +108,11 @@ class WirePeer:
         tail = LogTail(path_of(self._hub.engine.store, conversation), after)
         self._followed[conversation] = self._tasks.create_task(self._follow(conversation, tail))
 
+    def unfollow(self, conversation: str) -> bool:
+        """Send no more records of a conversation; False if none were sent."""
+        task = self._followed.pop(conversation, None)
+        return task is not None and task.cancel()
+
     async def finish(self) -> None:
         """Send the records that are in the logs now, and follow no longer."""
         self._is_finishing = True

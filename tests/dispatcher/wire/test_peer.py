@@ -20,7 +20,7 @@ from uncaged_dispatcher.wire.jsonrpc import (
     REFUSED,
     call_text,
 )
-from uncaged_dispatcher.wire.peer import RateLimit
+from uncaged_dispatcher.wire.peer import MAX_FOLLOWED, RateLimit
 from uncaged_engine.services.listening import token_of
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -116,6 +116,17 @@ def test_calls_with_one_id_are_not_answered_twice(served: ServedStore) -> None:
         assert all(answer["id"] is None for answer in refused)
         assert {answer["id"] for answer in answers if "result" in answer} == {"same"}
         assert code(client, "status", {}) is None
+
+
+@pytest.mark.slow
+def test_a_client_follows_any_number_of_conversations_in_turn(served: ServedStore) -> None:
+    """Only what is followed at once counts: the limit is not reached by those that were left."""
+    with served.client() as client:
+        for _ in range(MAX_FOLLOWED + 1):
+            made = client.call("new")["conversation"]
+            client.call("log", conversation=made, follow=True)
+            assert client.call("unfollow", conversation=made)["unfollowed"] is True
+        assert client.call("unfollow", conversation=made)["unfollowed"] is False
 
 
 @pytest.mark.slow

@@ -124,7 +124,9 @@ export function show(root, route) {
   }
 
   async function change() {
+    const former = conversation;
     conversation = chosen.value;
+    if (former !== conversation) client.call("unfollow", { conversation: former }).catch(() => {}); // it may be deleted
     after = 0;
     exchanges.clear();
     nodes.clear();
@@ -137,8 +139,9 @@ export function show(root, route) {
   root.append(
     h("div", { class: "row" }, h("h1", { class: "grow" }, "Ask"), chosen,
       h("span", { class: "acts" }, actionButton("New conversation", async () => {
-        conversation = (await client.call("new")).conversation;
+        const made = (await client.call("new")).conversation;
         await list();
+        chosen.value = made;
         await change();
       }))),
     log, problem, explained,
