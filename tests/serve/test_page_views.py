@@ -219,7 +219,7 @@ def test_a_flow_is_rolled_back_after_its_permissions_were_compared(
     expect(page.get_by_text(HOSTILE.partition("\u202e")[0])).to_be_visible()
     expect(page.locator("svg.graph")).to_contain_text("counter")
     page.get_by_role("button", name="Compare").click()
-    expect(page.locator("pre.difference .added").first).to_contain_text("sleep")
+    expect(page.locator("details .patch-added").first).to_contain_text("sleep")
     page.get_by_role("button", name="Roll back to it").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("No longer:")
@@ -268,6 +268,7 @@ def test_a_thread_is_started_from_the_form(page: Page, counting: Engine) -> None
     page.get_by_role("button", name="Kill …").click()
     page.get_by_role("dialog").get_by_role("button", name="Kill").click()
     expect(page.locator("h1 .badge")).to_have_text("killed")
+    expect(page.get_by_role("group", name="Actions").locator(":focus")).to_have_count(1)
 
 
 def test_the_machine_shows_its_checks(page: Page, counting: Engine) -> None:

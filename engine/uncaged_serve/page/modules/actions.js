@@ -1,6 +1,7 @@
 // What a person can do with a thread: pause, resume, kill, fork, answer and verify it.
 
-import { h } from "./dom.js";
+import { dialog } from "./dialog.js";
+import { h, whileDisabled } from "./dom.js";
 import { schemaField } from "./schema_form.js";
 import { textBlock } from "./text_block.js";
 
@@ -47,18 +48,15 @@ export function forkDialog(thread, at, { post, done }) {
 }
 
 function performing({ post, done }) {
-  return async (button, action, body) => {
-    button.disabled = true;
+  return (button, action, body) => whileDisabled(button, async () => {
     try {
       done(action, await post(action, body));
       return true;
     } catch (error) {
       error.message = [error.message, ...(error.document?.accept ?? [])].join("\n");
       throw error;
-    } finally {
-      button.disabled = false;
     }
-  };
+  });
 }
 
 /**
@@ -93,36 +91,6 @@ export function answerForm(question, { send, say }) {
     }
   });
   return form;
-}
-
-/** Show a form as a dialog. send(button, value): returns whether the dialog closes. */
-export function dialog({ title, field = null, notes = [] }, word, send) {
-  const problem = h("p", { class: "error", role: "alert" });
-  const submit = h("button", { type: "submit", class: "primary" }, word);
-  const cancel = h("button", { type: "button" }, "Cancel");
-  const form = h(
-    "form",
-    { class: "dialog-form" },
-    h("h2", {}, title),
-    ...notes.map((text) => h("p", {}, text)),
-    field?.element,
-    problem,
-    h("div", { class: "buttons" }, cancel, submit),
-  );
-  const element = h("dialog", { "aria-label": title }, form);
-  cancel.addEventListener("click", () => element.close());
-  element.addEventListener("close", () => element.remove());
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    try {
-      if (await send(submit, field === null ? {} : field.read())) element.close();
-    } catch (error) {
-      problem.textContent = error.message;
-    }
-  });
-  document.body.append(element);
-  element.showModal();
-  (field ?? { focus: () => submit.focus() }).focus();
 }
 
 function resumeForm(thread) {

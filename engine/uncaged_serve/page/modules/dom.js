@@ -54,34 +54,27 @@ export function say(text, kind = "info") {
 
 /** Return a button that runs an action once at a time and shows its error. */
 export function actionButton(label, action, props = {}) {
+  const run = () => whileDisabled(button, action).catch((error) => say(error.message, "error"));
   const button = h("button", { type: "button", ...props, onclick: run }, label);
-  async function run() {
-    button.disabled = true;
-    try {
-      await action();
-    } catch (error) {
-      say(error.message, "error");
-    } finally {
-      button.disabled = false;
-    }
-  }
   return button;
 }
 
-/** Ask yes or no in a dialog; resolves to whether it was accepted. */
-export function confirmed(title, lines, accept) {
-  return new Promise((resolve) => {
-    const dialog = h(
-      "dialog",
-      { "aria-label": title, onclose: () => { resolve(dialog.returnValue === "yes"); dialog.remove(); } },
-      h("form", { method: "dialog" },
-        h("h2", {}, title),
-        lines.map((line) => h("p", {}, line)),
-        h("div", { class: "buttons" },
-          h("button", { value: "no", formmethod: "dialog" }, "Cancel"),
-          h("button", { value: "yes", class: "primary", formmethod: "dialog" }, accept))),
-    );
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+/** Disable a button while `work` runs. It has the focus again if it had it, also if it was drawn anew. */
+export async function whileDisabled(button, work) {
+  const hadFocus = document.activeElement === button;
+  button.disabled = true;
+  try {
+    return await work();
+  } finally {
+    button.disabled = false;
+    if (hadFocus && document.activeElement === document.body) refocus(button, document.getElementById("main"));
+  }
+}
+
+/** Give the focus to `former`, or to what has its text at `root` if that was drawn anew. */
+export function refocus(former, root) {
+  if (former.isConnected) return former.focus({ preventScroll: true });
+  const same = (one) => one.textContent === former.textContent;
+  const found = [...root.querySelectorAll(former.tagName)].find(same) ?? root.querySelector("button");
+  found?.focus({ preventScroll: true });
 }

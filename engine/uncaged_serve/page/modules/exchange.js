@@ -2,7 +2,7 @@
 
 import { answerForm } from "./actions.js";
 import { actionButton, h, say } from "./dom.js";
-import { duration } from "./format.js";
+import { duration, shownStatus } from "./format.js";
 import { textBlock } from "./text_block.js";
 
 const BY = { verb: "a verb", grammar: "a pattern", construction: "a learned sentence", model: "a model", call: "a call" };
@@ -63,15 +63,16 @@ function running(exchange, ask) {
 
 function ended(exchange, ask) {
   const { result } = exchange;
-  const good = result.status === "completed" && result.success !== false;
-  const text = result.display || result.message || (good ? "done" : result.status);
+  const shown = shownStatus(result.status, result.success);
+  const good = shown === "completed";
+  const text = result.display || result.message || (good ? "done" : shown);
   return h("div", { class: "result" },
     h("p", { class: good ? "answer" : "answer error" }, text),
     result.data && !result.display ? h("details", {}, h("summary", {}, "data"), textBlock(JSON.stringify(result.data, null, 2))) : null,
     (result.problems ?? []).map((one) => h("p", { class: "error" }, typeof one === "string" ? one : JSON.stringify(one))),
     h("div", { class: "row acts" }, (result.choices ?? []).map((one) =>
       actionButton(one.label, () => ask("choose", { request: exchange.id, choice: one.id })))),
-    h("p", { class: "quiet" }, result.status, exchange.took === undefined ? "" : ` after ${duration(exchange.took)}`));
+    h("p", { class: "quiet" }, shown, exchange.took === undefined ? "" : ` after ${duration(exchange.took)}`));
 }
 
 function question(exchange, ask) {

@@ -54,8 +54,13 @@ export function usage(used) {
   return parts.filter(Boolean).join(", ");
 }
 
+/** Return the status that a person reads; status and success as the API has them. */
+export function shownStatus(status, success = null) {
+  return success === false && status === "completed" ? "unsuccessful" : status;
+}
+
 /** Return a badge; status and success as the API has them. */
 export function statusBadge(status, success = null) {
-  const shown = success === false && status === "completed" ? "unsuccessful" : status;
+  const shown = shownStatus(status, success);
   return h("span", { class: "badge", "data-status": shown }, shown);
 }

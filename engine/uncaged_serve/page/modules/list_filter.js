@@ -1,5 +1,6 @@
 // Filters of the list of threads, as they are in the address and in the API.
 
+import { shownStatus } from "./format.js";
 import { query } from "./http.js";
 
 export const FILTERS = ["status", "flow", "agent", "minCost", "longerThan", "text"];
@@ -13,7 +14,7 @@ export function linkTo(wanted) {
 export function fits(thread, wanted, now = Date.now()) {
   const [first] = [wanted.text?.[0]?.toLowerCase()];
   const until = thread.status === "running" ? now : thread.updatedMs;
-  const shown = thread.success === false && thread.status === "completed" ? "unsuccessful" : thread.status;
+  const shown = shownStatus(thread.status, thread.success);
   return (
     (!wanted.status || wanted.status.includes(thread.status) || wanted.status.includes(shown)) &&
     (!wanted.flow || wanted.flow.includes(thread.flow) || wanted.flow.includes(thread.hash)) &&

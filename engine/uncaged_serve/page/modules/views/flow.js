@@ -1,9 +1,10 @@
 // One flow: graph, permissions, run form, past threads, versions, proposals.
 
 import { bars } from "../chart.js";
+import { confirmed } from "../dialog.js";
 import { differenceSections } from "../difference.js";
-import { actionButton, confirmed, h, replace, say } from "../dom.js";
-import { duration, money, time } from "../format.js";
+import { actionButton, h, replace, say } from "../dom.js";
+import { duration, money, shownStatus, time } from "../format.js";
 import { graphDrawing } from "../graph.js";
 import { getJson, path, postJson, query } from "../http.js";
 import { schemaField } from "../schema_form.js";
@@ -122,7 +123,7 @@ function estimated(estimate) {
 function past(flow) {
   if (!flow.past.length) return null;
   const points = (value, text) => flow.past.toReversed().map((one) => ({
-    value: value(one), text: `${text(one)}, ${one.status}`, href: `#/threads/${one.threadId}`, good: one.status === "completed" && one.success !== false,
+    value: value(one), text: `${text(one)}, ${shownStatus(one.status, one.success)}`, href: `#/threads/${one.threadId}`, good: shownStatus(one.status, one.success) === "completed",
   }));
   const cost = flow.past.some((one) => one.cost > 0);
   return h("section", {}, h("h2", {}, "Past threads"),

@@ -1,7 +1,8 @@
 // A proposed version of a flow: what it asks for first, then evidence and difference.
 
+import { confirmed } from "../dialog.js";
 import { differenceSections } from "../difference.js";
-import { actionButton, confirmed, h, say } from "../dom.js";
+import { actionButton, h, say } from "../dom.js";
 import { time } from "../format.js";
 import { getJson, path, postJson } from "../http.js";
 

@@ -2,7 +2,7 @@
 // full beside it.
 
 import { actionBar, answerForm, forkDialog } from "../actions.js";
-import { h, say } from "../dom.js";
+import { h, refocus, say } from "../dom.js";
 import { events, getJson, objectUrl, path, postJson, query } from "../http.js";
 import { progressText } from "../progress.js";
 import { stepPanel } from "../step.js";
@@ -144,6 +144,7 @@ class ThreadPage {
         location.hash = `#/compare${query({ a: thread.threadId, b: other })}`;
       },
     });
+    const focused = this.head.contains(document.activeElement) ? document.activeElement : null;
     this.head.replaceChildren();
     this.head.append(
       ...[
@@ -155,6 +156,7 @@ class ThreadPage {
         threadInputs(thread),
       ].filter(Boolean),
     );
+    if (focused !== null) refocus(focused, this.head);
   }
 
   acting() {

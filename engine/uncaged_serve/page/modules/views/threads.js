@@ -1,6 +1,7 @@
 // The list of threads: live, filtered by links, acted on together.
 
-import { actionButton, confirmed, h, replace, say } from "../dom.js";
+import { confirmed } from "../dialog.js";
+import { actionButton, h, replace, say } from "../dom.js";
 import { ago, duration, money, statusBadge, time } from "../format.js";
 import { events, getJson, path, postJson, query } from "../http.js";
 import { FILTERS, fits, linkTo } from "../list_filter.js";
