@@ -46,13 +46,13 @@ def connect_problem(exc: psycopg.OperationalError, address: ClusterAddress) -> U
         return StorageError(
             f"{address}: the server does not answer; check the host, the port and what is between, then try again"
         )
-    if exc.pgconn is not None and exc.pgconn.used_password:
-        return RefusedError(
-            f"{address}: {reason}; check the names of user and database, and the password in PGPASSFILE or PGPASSWORD"
-        )
     if exc.pgconn is not None and exc.pgconn.needs_password:
         return RefusedError(
             f"{address}: the server asks for a password; put it into a file that PGPASSFILE names, or into PGPASSWORD"
+        )
+    if exc.pgconn is not None and exc.pgconn.used_password:
+        return RefusedError(
+            f"{address}: {reason}; check the names of user and database, and the password in PGPASSFILE or PGPASSWORD"
         )
     return StorageError(
         f"{address}: {reason}; check that the server runs there, that the database exists and that the user may log in"

@@ -11,17 +11,21 @@ import threading
 from _blake2 import blake2b
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from uncaged_bundles.errors import RefusedError, StorageError
 
 from .address import ClusterAddress
 from .problems import ConnectionLost, connect_problem, explained
 
 CONNECT_TIMEOUT_S = 10
+ANSWER_TIMEOUT_S = 300.0
+WAKE_S = 0.1
+"""How often a wait looks for an interrupt."""
 OLDEST_SERVER = 13
 
 _CONNECTION_OPTIONS: dict[str, Any] = {  # an address's own parameters come first
@@ -40,8 +44,25 @@ _SETTINGS = (
     "SET standard_conforming_strings = on",
 )
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
+Answer = TypeVar("Answer")
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that gives a server up which does not answer, though its host lives."""
+
+    def wait(
+        self,
+        gen: Generator[Any, Any, Answer],
+        interval: float = WAKE_S,
+        timeout: float | None = None,
+    ) -> Answer:
+        try:
+            return super().wait(gen, interval, ANSWER_TIMEOUT_S if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if timeout is None and self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()  # a late answer would be taken for that of the next statement
+            raise
 
 
 def connect(address: ClusterAddress) -> Connection:
@@ -53,7 +74,7 @@ def connect(address: ClusterAddress) -> Connection:
     """
     try:
         chosen = {**_CONNECTION_OPTIONS, **conninfo_to_dict(address.conninfo)}
-        made = psycopg.connect(autocommit=True, **chosen)
+        made = Connection.connect(autocommit=True, **chosen)
     except psycopg.OperationalError as exc:
         raise connect_problem(exc, address) from exc
     try:

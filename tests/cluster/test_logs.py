@@ -16,8 +16,10 @@ from testbed.stored_threads import BUNDLE, SOURCE, entry_of, script, started
 from testbed.windows import window
 from uncaged_bundles.errors import DamagedError, RefusedError, StorageError
 from uncaged_bundles.ids import BundleHash
-from uncaged_cluster import contents, documents
+from uncaged_cluster import contents, documents, session
+from uncaged_cluster.address import parse_address
 from uncaged_cluster.logs import BATCH_LINES
+from uncaged_cluster.session import DatabaseSession
 from uncaged_cluster.store import open_store
 from uncaged_engine.journal.chain import seal
 from uncaged_engine.services.stores import (
@@ -147,6 +149,25 @@ def test_an_append_through_a_lost_connection_is_refused(store: StoreBackend, row
         assert second.fence > owner.fence
         second.append(found.sealed[second.head.lines :])
     assert store.threads.read(found.bundle, found.thread) == found.sealed
+
+
+def test_a_server_that_does_not_answer_is_given_up(
+    address: str, store: StoreBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is closed, since a late answer would be that of another statement; the next
+    statement has a new one.
+    """
+    assert store.blobs.put(b"x")
+    shared = DatabaseSession(parse_address(address, is_visible=True))
+    with closing(shared), monkeypatch.context() as patch:
+        patch.setattr(session, "ANSWER_TIMEOUT_S", 0.05)
+        with (
+            pytest.raises(StorageError, match="timeout"),
+            shared.transaction(),
+        ):
+            shared.query("SELECT pg_sleep(600)")
+        patch.undo()
+        assert shared.query("SELECT count(*) FROM blobs") == [(1,)]
 
 
 def test_a_follower_goes_on_after_a_lost_connection(store: StoreBackend, rows: Rows) -> None:

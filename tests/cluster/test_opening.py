@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -134,6 +135,20 @@ def test_a_store_of_a_newer_engine_is_refused_by_name(
         connection.execute("DELETE FROM migrations WHERE version = %s", [newer])
     monkeypatch.setattr(migrations, "VERSION", newer)
     assert f"needs {newer}" in refusal(address, create=False)
+
+
+def test_several_first_writers_make_one_store(postgres: PostgresServer) -> None:
+    """Each gets the store that the first one of them made."""
+    address = postgres.address(postgres.new_schema())
+
+    def put(number: int) -> str:
+        with closing(open_store(address, create=True, is_visible=True)) as store:
+            return store.blobs.put(bytes([number]))
+
+    with ThreadPoolExecutor() as pool:
+        names = set(pool.map(put, range(6)))
+    with closing(open_store(address, create=False, is_visible=True)) as store:
+        assert set(store.blobs.names()) == names
 
 
 def test_two_schemas_of_a_database_are_two_stores(postgres: PostgresServer, made: str) -> None:

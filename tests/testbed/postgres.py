@@ -77,7 +77,9 @@ def postgres_server() -> Iterator[PostgresServer]:
     """Start a server; end it by its process id."""
     bin_directory = programs()
     assert bin_directory is not None
-    directory = Path(tempfile.mkdtemp(prefix="pg-"))  # short: a socket's path has 107 bytes
+    directory = Path(
+        tempfile.mkdtemp(prefix="pg-", dir="/tmp")
+    )  # open to the server's user, and short
     if os.geteuid() == 0:
         os.chown(directory, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     try:
