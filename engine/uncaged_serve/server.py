@@ -32,6 +32,7 @@ from .routes import dispatching, load_routes
 
 MAX_MESSAGE_BYTES = 4 << 20
 """The longest message of a WebSocket."""
+ORIGIN = re.compile(r"https://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -82,17 +83,20 @@ class Place:
         """
         if self.certificate and self.proxy:
             raise UsageError("--tls and --behind-proxy exclude each other")
-        if self.proxy is not None and not re.fullmatch(r"https://[A-Za-z0-9.:\[\]-]+", self.proxy):
+        if self.proxy is not None and not ORIGIN.fullmatch(self.proxy):
             raise UsageError(
                 "--behind-proxy takes the proxy's origin, such as https://flows.example.org"
             )
+        is_here = self.host in (LOOPBACK, "localhost")
+        if self.proxy is not None and not is_here:
+            raise UsageError(
+                f"the proxy would reach {self.host} without TLS; leave out --host and run the proxy on this machine"
+            )
         if self.certificate and self.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
             raise UsageError("--tls needs as --host the name or address in the certificate")
-        if self.certificate or self.proxy:
-            return
-        if self.host not in (LOOPBACK, "localhost"):
+        if not (self.certificate or is_here):
             raise UsageError(
-                f"{self.host} is beyond this machine; add --tls CERT KEY, or --behind-proxy ORIGIN"
+                f"{self.host} is beyond this machine; add --tls CERT KEY, or serve 127.0.0.1 --behind-proxy ORIGIN"
             )
 
     def origin(self, port: int) -> str | None:

@@ -108,6 +108,8 @@ def test_a_place_is_reached_at_one_origin(place: Place, origin: str | None) -> N
         Place(port=0, host="::", certificate=(Path("c"), Path("k"))),
         Place(port=0, proxy="http://flows.example.org"),
         Place(port=0, proxy="https://flows.example.org/path"),
+        Place(port=0, proxy="https://flows.example.org:x"),
+        Place(port=0, proxy="https://flows.example.org", host="192.0.2.1"),
     ],
 )
 def test_the_token_crosses_no_network_in_the_clear(place: Place) -> None:

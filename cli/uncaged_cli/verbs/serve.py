@@ -35,7 +35,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--host",
     default="127.0.0.1",
     metavar="HOST",
-    help="Listen on this address instead of 127.0.0.1; needs --tls or --behind-proxy.",
+    help="Listen on this address instead of 127.0.0.1; needs --tls.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the person's browser.")
 @click.option("--read-only", is_flag=True, help="Refuse what may change something.")
@@ -48,7 +48,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--behind-proxy",
     metavar="ORIGIN",
-    help="A reverse proxy serves it at ORIGIN, such as https://flows.example.org.",
+    help="A reverse proxy on this machine serves it at ORIGIN, such as https://flows.example.org.",
 )
 @json_option
 def command(

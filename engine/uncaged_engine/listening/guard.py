@@ -30,6 +30,8 @@ CREDENTIAL_SUBPROTOCOL = "uncaged-token."
 `Authorization` of a WebSocket.
 """
 _BEARER = b"Bearer "
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_PORT = re.compile(r":[0-9]+$")
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 
@@ -57,10 +59,12 @@ class Guard:
     def _served(self) -> tuple[set[bytes], set[bytes]]:
         """Return the hosts and the origins of this listener, as headers have them."""
         if self.origin is not None:
-            origin = self.origin.lower()  # as browsers write it
-            return {origin.partition("://")[2].encode()}, {origin.encode()}
-        hosts = {f"{name}:{self.port}".encode() for name in NAMES}
-        return hosts, {b"http://" + host for host in hosts}
+            scheme, _, host = self.origin.lower().partition("://")  # as browsers write it
+            named = [host]
+        else:
+            scheme, named = "http", [f"{name}:{self.port}" for name in NAMES]
+        hosts = {spelling.encode() for host in named for spelling in _spellings(scheme, host)}
+        return hosts, {f"{scheme}://".encode() + host for host in hosts}
 
     def denial(
         self,
@@ -102,6 +106,13 @@ class Guard:
             )
             return Denial(status=401, message=message, headers={"WWW-Authenticate": "Bearer"})
         return None
+
+
+def _spellings(scheme: str, host: str) -> set[str]:
+    """Return a host as headers may have it: the default port of a scheme may be left out."""
+    default = DEFAULT_PORTS[scheme]
+    bare = host.removesuffix(default)
+    return {host} if _PORT.search(bare) else {bare, bare + default}
 
 
 def subprotocols(value: bytes) -> list[bytes]:

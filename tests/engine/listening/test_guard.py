@@ -152,3 +152,43 @@ def test_a_listener_beyond_loopback_has_one_host_and_one_origin(
     headers = [(b"host", host), (b"origin", origin), (b"authorization", f"Bearer {TOKEN}".encode())]
     denied = guard.denial(headers)
     assert (None if denied is None else denied.status) == status
+
+
+@pytest.mark.parametrize(
+    ("guard", "hosts", "foreign"),
+    [
+        *(
+            (
+                Guard(token=TOKEN, port=8811, origin=f"https://flows.example.org{port}"),
+                [b"flows.example.org", b"flows.example.org:443"],
+                [b"flows.example.org:80", b"flows.example.org:8443"],
+            )
+            for port in ("", ":443")
+        ),
+        (
+            Guard(token=TOKEN, port=8811, origin="https://flows.example.org:8443"),
+            [b"flows.example.org:8443"],
+            [b"flows.example.org", b"flows.example.org:443"],
+        ),
+        (
+            Guard(token=TOKEN, port=80),
+            [b"127.0.0.1", b"127.0.0.1:80", b"[::1]", b"localhost"],
+            [b"127.0.0.1:443"],
+        ),
+    ],
+)
+def test_a_default_port_may_be_left_out(
+    guard: Guard, hosts: list[bytes], foreign: list[bytes]
+) -> None:
+    """A host is served with and without the default port of its scheme, and so is its origin."""
+    scheme = b"http://" if guard.origin is None else b"https://"
+    token = (b"authorization", f"Bearer {TOKEN}".encode())
+    for host in hosts:
+        assert guard.denial([(b"host", host), (b"origin", scheme + host), token]) is None
+    for host in foreign:
+        denied = guard.denial([(b"host", host), token])
+        assert denied is not None
+        assert denied.status == 421
+        denied = guard.denial([(b"host", hosts[0]), (b"origin", scheme + host), token])
+        assert denied is not None
+        assert denied.status == 403
