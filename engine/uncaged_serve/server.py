@@ -3,7 +3,8 @@
 Rule 1: a request reaches a route only through the guard.
 Rule 2: at the end no connection is accepted any more, each route finishes its requests within the
 drain time, and only then the connections are closed; a second signal skips the wait.
-Rule 3: due schedules and sleeping threads are started beside that, as `due` does.
+Rule 3: due schedules and sleeping threads are started beside that, as `due` does, and the index of
+threads is completed.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import asyncio
 import re
 import signal
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
 
 import uvicorn
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen, token_of
+from uncaged_engine.services.thread_pages import complete_index
 
 from .certificate import check_certificate
 from .connections import HttpConnection, WebSocketConnection
@@ -178,14 +180,28 @@ async def _serve(
     routing = dispatching([lifespan.route for lifespan in started], read_only=read_only)
     app = guarded(routing, guard, is_public=is_public)
     server = DrainingServer(_config(app, times, place), lambda: ready(serving), drain)
-    looking = None if read_only else asyncio.create_task(start_due(engine, times.due_s, report))
+    tasks = [asyncio.create_task(_complete_index(engine))]
+    if not read_only:
+        tasks.append(asyncio.create_task(start_due(engine, times.due_s, report)))
     try:
         await server.serve([listener])
     finally:
-        if looking is not None:
-            looking.cancel()
+        for task in tasks:
+            task.cancel()
         for lifespan in started:
             await lifespan.cancel()
+
+
+async def _complete_index(engine: Engine) -> None:
+    """Read the journals that the index lacks, half of the time at most: requests go first."""
+    parts = complete_index(engine.store)
+    loop = asyncio.get_running_loop()
+    with suppress(UncagedError, OSError):  # the store is away; requests say so
+        while True:
+            begin_s = loop.time()
+            if await asyncio.to_thread(next, parts, None) is None:
+                return
+            await asyncio.sleep(loop.time() - begin_s)
 
 
 def is_public(path: str) -> bool:

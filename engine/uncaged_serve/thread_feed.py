@@ -11,19 +11,19 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from uncaged_bundles.errors import EngineBug, StorageError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_engine.api import Engine, Event
 from uncaged_engine.services.journal import is_live
+from uncaged_engine.services.thread_pages import stamp_of_journal
 from uncaged_engine.services.threads import Cancel, records_between
 
 MOST_WAITING = 10_000
 MOST_WAITING_BYTES = 8 << 20
 """What may wait for a client: events, and bytes of the journal."""
-MOST_READ = 1000
+MOST_UNTAKEN = 1000
 """Events that may wait for the event loop; the reader waits then."""
 PART = 500
 
@@ -113,7 +113,7 @@ class ThreadFeed:
         self._woken = asyncio.Event()
         self._stamp: object = None
         self._cancel = Cancel()
-        self._read: queue.Queue[Event] = queue.Queue(MOST_READ)
+        self._read: queue.Queue[Event] = queue.Queue(MOST_UNTAKEN)
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -130,7 +130,7 @@ class ThreadFeed:
 
     def look(self) -> None:
         """Wake if the journal of a stopped thread is not as it was when it was read."""
-        if self._stamp is not None and self._stamp != _stamp(self.path):
+        if self._stamp is not None and self._stamp != stamp_of_journal(str(self.path)):
             self.wake()
 
     @property
@@ -147,7 +147,7 @@ class ThreadFeed:
             while True:
                 self._woken.clear()
                 self._stamp = None
-                stamp = _stamp(self.path)
+                stamp = stamp_of_journal(str(self.path))
                 await self._follow(after)
                 after, self._stamp = self._place, stamp
                 await self._woken.wait()
@@ -222,14 +222,3 @@ def _settle(ended: asyncio.Future[None], problem: Exception | None) -> None:
 
 def _next_of(records: Iterator[Event]) -> list[Event]:
     return list(islice(records, PART))
-
-
-def _stamp(path: Path) -> object:
-    """Return what differs between two states of a journal; it may be packed meanwhile."""
-    for name in (path, path.with_name(path.name + ".zst")):
-        try:
-            found = name.stat()
-        except OSError:
-            continue
-        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-    return None

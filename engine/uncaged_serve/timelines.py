@@ -13,6 +13,8 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 from uncaged_engine.api import Engine
 from uncaged_engine.services.documents import RowCount, lean_records
+from uncaged_engine.services.journal import plain_of
+from uncaged_engine.services.thread_pages import stamp_of_journal
 
 MOST_ENTRIES = 8
 MOST_BYTES = 32 << 20
@@ -40,8 +42,8 @@ def read_timeline(engine: Engine, place: tuple[BundleHash, ThreadId, Path]) -> R
     Raises:
         DamagedError: not even its start can be read. NotFoundError: it was removed.
     """
-    name = str(place[2])
-    stamp = _stamp(place[2])
+    name = str(plain_of(place[2]))
+    stamp = stamp_of_journal(name)
     with _lock:
         known = _entries.get(name)
         if known is not None and stamp is not None and known[0] == stamp:
@@ -58,11 +60,3 @@ def read_timeline(engine: Engine, place: tuple[BundleHash, ThreadId, Path]) -> R
             while len(_entries) > MOST_ENTRIES:
                 _entries.popitem(last=False)
     return found
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None  # it was packed or removed meanwhile
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

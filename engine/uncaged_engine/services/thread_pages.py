@@ -6,7 +6,8 @@ from ..state.observe import agents_by_role, read_start
 from ..state.observe import summarise_thread as read_thread
 from ..threads.ending import EXIT_CODES, UNSUCCESSFUL
 from ..threads.filtering import ThreadFilter, versions_of
-from ..threads.paging import ThreadCounts, ThreadPage, count
+from ..threads.names import stamp_of_journal
+from ..threads.paging import ThreadCounts, ThreadPage, complete_index, count
 
 STATUSES = (*EXIT_CODES, UNSUCCESSFUL)
 """The words that a filter knows."""
@@ -17,8 +18,10 @@ __all__ = [
     "ThreadFilter",
     "ThreadPage",
     "agents_by_role",
+    "complete_index",
     "count",
     "read_start",
     "read_thread",
+    "stamp_of_journal",
     "versions_of",
 ]

@@ -6,7 +6,7 @@ import os
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.order import START
-from uncaged_bundles.storage.store import Store
+from uncaged_bundles.storage.store import ARCHIVED_SUFFIX, Store
 
 from ..journal import archive, lock
 from ..state import index
@@ -69,8 +69,17 @@ def _found(store: Store) -> list[index.Place]:
     return locked
 
 
+def stamp_of_journal(plain: str) -> tuple[str, index.Stamp] | None:
+    """Return the path of a journal, plain or packed, and its stamp; None if there is none."""
+    # again: it may be unpacked meanwhile
+    for path in (plain, f"{plain}{ARCHIVED_SUFFIX}", plain):
+        if (stamp := stamp_of_file(path)) is not None:
+            return path, stamp
+    return None
+
+
 def stamp_of_file(path: str) -> index.Stamp | None:
-    """Return the stamp of a journal; None if it is not there."""
+    """Return the stamp of a file; None if it is not there."""
     try:
         return index.stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much, for each of ten thousand
     except OSError:

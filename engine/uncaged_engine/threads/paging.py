@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from uncaged_bundles.errors import NotFoundError
-from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.records import dataclass, field, replace
 from uncaged_bundles.storage.order import START, OrderPlace
-from uncaged_bundles.storage.store import ARCHIVED_SUFFIX, DATA_SUFFIX, Store
+from uncaged_bundles.storage.store import DATA_SUFFIX, Store
 
 from ..journal import trouble
 from ..state import index, index_pages
@@ -22,7 +22,7 @@ from ..state.observe import ThreadSummary, is_imported, read_summary
 from . import listing
 from .ending import UNSUCCESSFUL
 from .filtering import ThreadFilter
-from .names import locked_journals, stamp_of_file
+from .names import locked_journals, stamp_of_journal
 
 PART = 100
 MOST = 2000
@@ -120,6 +120,23 @@ def count(store: Store, *, most_read: int | None = None) -> ThreadCounts:
     return ThreadCounts(statuses=numbers, unread=max(0, left))
 
 
+def complete_index(store: Store, *, part_size: int = 20) -> Iterator[int]:
+    """Read the journals that the index lacks, those started last first; yield the size of each part
+    that was read and kept. Journals that the index cannot keep are read once.
+    """
+    at: PagePlace | None = None
+    while True:
+        reading = _Reading.begin(store)
+        part = None if reading is None else index_pages.candidates(store, "0", (), at, part_size)
+        if reading is None or not part:
+            return
+        for one in part:
+            reading.summary(one)
+        reading.end()
+        at = part[-1].place
+        yield len(part)
+
+
 def _word(thread: ThreadSummary) -> str:
     return UNSUCCESSFUL if thread.success is False else thread.status
 
@@ -154,7 +171,7 @@ class _Reading:
                 return None
             bundle = BundleHash(path.parent.name)
             self.gone.append(f"/{thread}")
-        found = _journal(self.store, bundle, thread)
+        found = stamp_of_journal(f"{self.store.logs}/{bundle}/{thread}{DATA_SUFFIX}")
         if found is None:
             self.gone.append(f"{bundle}/{thread}")
             return None
@@ -183,16 +200,6 @@ class _Reading:
 
     def _is_noted(self, path: str) -> bool:
         return bool(self.notes) and trouble.name_of(os.path.realpath(path)) in self.notes
-
-
-def _journal(store: Store, bundle: BundleHash, thread: ThreadId) -> tuple[str, index.Stamp] | None:
-    """Return the path of a journal, plain or packed, and its stamp; None if there is none."""
-    plain = f"{store.logs}/{bundle}/{thread}{DATA_SUFFIX}"
-    # again: it may be unpacked meanwhile
-    for path in (plain, f"{plain}{ARCHIVED_SUFFIX}", plain):
-        if (stamp := stamp_of_file(path)) is not None:
-            return path, stamp
-    return None
 
 
 def _without_index(
