@@ -39,7 +39,9 @@ def own_calls(engine: Engine, view: ThreadView) -> PerformedCalls:
             left_out[number] = "it is no call of a flow or a model"
             continue
         if kind not in ("flow", "llm"):
-            raise RefusedError(f"step {seq} is {kind}: a captured task calls flows and models only")
+            raise RefusedError(
+                f"step {seq} is {kind}: a captured task calls flows and models only; {_repeated(view)}"
+            )
         if "error" in line:
             left_out[number] = f"it failed: {line['error'].get('message', '')}"
             continue
@@ -59,7 +61,9 @@ def own_calls(engine: Engine, view: ThreadView) -> PerformedCalls:
         if thread is not None:
             threads[number] = thread
     if not calls:
-        raise NotFoundError(f"thread {view.summary.thread_id} called no flow and no model")
+        raise NotFoundError(
+            f"thread {view.summary.thread_id} called no flow and no model; {_repeated(view)}"
+        )
     result = view.end.get("result") if view.end is not None else None
     fields = result if isinstance(result, Mapping) else {}
     message = str(fields.get("message") or "")
@@ -71,6 +75,12 @@ def own_calls(engine: Engine, view: ThreadView) -> PerformedCalls:
         message=message,
         answer=f"{message}\n{json.dumps(fields.get('data'), ensure_ascii=False)}",
     )
+
+
+def _repeated(view: ThreadView) -> str:
+    """Return what to do with a thread of which nothing is captured."""
+    run = f"uncaged-workflow run {view.summary.name}"
+    return f"no agent worked in this thread, so its flow repeats it without one: {run}"
 
 
 def _effects(view: ThreadView) -> Iterator[tuple[int, str, Mapping[str, Any], Mapping[str, Any]]]:

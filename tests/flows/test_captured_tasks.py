@@ -330,6 +330,8 @@ def test_a_thread_that_does_something_else_is_no_task(engine: Engine, commands: 
     refused = commands.run("capture", thread, "--name", "captured", "--accept")
     assert refused.code != 0
     assert "step 1 is sleep: a captured task calls flows and models only" in refused.err
+    assert "no agent worked in this thread" in refused.err
+    assert "uncaged-workflow run waits" in refused.err
 
 
 @pytest.fixture(scope="module")
