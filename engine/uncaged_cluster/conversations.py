@@ -14,7 +14,8 @@ from uncaged_engine.services.stores import (
     parse_conversation,
 )
 
-from .logs import LogHead, LogTables, missing, opened, pages
+from .logs import LogHead, LogTables, missing, pages
+from .owners import opened
 from .problems import parsed
 from .session import DatabaseSession
 

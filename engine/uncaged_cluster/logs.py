@@ -2,23 +2,19 @@
 
 Rule 1: an append is one statement. It moves the head only if fence and digest are those that its
 owner knows, and inserts the lines only if it moved the head.
-Rule 2: an owner lives as long as the session that its head's row names.
+Rule 2: an owner (`owners`) lives as long as the session that its head's row names.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from psycopg import sql
-from uncaged_bundles.errors import DamagedError, NotFoundError, StorageError, UncagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
 from uncaged_bundles.records import dataclass
 from uncaged_engine.services.stores import (
-    END,
     MAX_LINE_BYTES,
-    RESUME,
     ChainCheck,
     FenceRaised,
     JournalBusy,
@@ -207,96 +203,6 @@ class LogTables:
 
     def _statement(self, text: Any) -> sql.Composed:
         return sql.SQL(text).format(**self._names)
-
-
-class LogOwner:
-    """The one writer of a log (`LineOwner`)."""
-
-    def __init__(self, tables: LogTables, log: LogHead, *, fence: int, last: bytes) -> None:
-        self._tables = tables
-        self._log = log
-        self._fence = fence
-        self._head = log.head
-        self._ended = last.startswith(END)
-        self._is_broken = False
-        self._is_closed = False
-        self._lock = threading.Lock()
-
-    @property
-    def head(self) -> ThreadHead:
-        return self._head
-
-    @property
-    def fence(self) -> int:
-        return self._fence
-
-    def append(self, lines: Sequence[bytes]) -> ThreadHead:
-        with self._lock:
-            self._require_usable()
-            before = self._head
-            check = ChainCheck(
-                subject=self._log.subject,
-                digest=before.digest,
-                lines=before.lines,
-                size_bytes=before.size_bytes,
-            )
-            ended = self._ended
-            for line in check.checked(lines):
-                if ended and not line.startswith(RESUME):
-                    raise JournalBusy(f"{self._log.subject} has ended; only a resume follows")
-                ended = line.startswith(END)
-            if not lines:
-                return before
-            after = ThreadHead(lines=check.lines, size_bytes=check.size_bytes, digest=check.digest)
-            try:
-                done = self._tables.append(self._log, self._fence, before, lines, after)
-            except UncagedError:
-                # whether the lines are in the database is unknown; the next owner reads them
-                self._is_broken = True
-                raise
-            if not done:
-                self._is_broken = True
-                raise self._tables.refusal(self._log, self._fence)
-            self._head, self._ended = after, ended
-            return after
-
-    def close(self) -> None:
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-            try:
-                self._tables.release(self._log, self._fence)
-            except UncagedError:
-                return  # the session has ended, and the ownership with it
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _require_usable(self) -> None:
-        if self._is_closed:
-            raise JournalBusy(f"{self._log.subject}: its owner was closed; open it again")
-        if self._is_broken:
-            raise StorageError(f"{self._log.subject}: an earlier append failed; open it again")
-
-
-def opened(tables: LogTables, log: LogHead, fence: int) -> LogOwner:
-    """Return the owner of a log after a check of its whole chain; of a damaged one nothing is
-    kept.
-    """
-    try:
-        return LogOwner(tables, log, fence=fence, last=tables.verify(log))
-    except BaseException:
-        tables.release(log, fence)
-        raise
 
 
 def missing(subject: str) -> NotFoundError:

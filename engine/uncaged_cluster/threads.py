@@ -22,7 +22,8 @@ from uncaged_engine.services.stores import (
     thread_seed,
 )
 
-from .logs import LogHead, LogTables, missing, opened
+from .logs import LogHead, LogTables, missing
+from .owners import opened
 from .problems import parsed
 from .session import Cursor, DatabaseSession, Listener
 
