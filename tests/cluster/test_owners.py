@@ -70,8 +70,8 @@ def test_a_fence_keeps_a_former_owner_out(address: str, store: StoreBackend) -> 
 def test_a_take_over_during_an_opening_is_no_damage(
     address: str, store: StoreBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lines of another owner, which came while the first one read, are not taken for rows that
-    somebody changed.
+    """The lines of another owner, which came while the first one read, are not taken for changed
+    rows.
     """
     found = started(store)
     found.intent(3)
