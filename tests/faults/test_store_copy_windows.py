@@ -1,4 +1,4 @@
-"""A copy of a store dies in each window that the code names, and in mid-thread."""
+"""A copy of a store dies in each window that the code names."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from testbed.filled_stores import LONG, bundle_of, filled, more_lines, shared_files
+from testbed.filled_stores import filled, shared_files
 from testbed.foreground import at_window, environment
-from testbed.windows import Window, place, window
-from uncaged_bundles.storage.store import Store
-from uncaged_engine.stores import copying
+from testbed.windows import Window, window
 from uncaged_engine.stores.checking import check_store
 from uncaged_engine.stores.copying import CopyReport, copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
@@ -59,19 +57,3 @@ def test_a_copy_dies_at_a_thread(tmp_path: Path, text: str, count: int) -> None:
     assert check(target) == []
     assert copy(source, target).problems == []
     assert shared_files(target) == shared_files(source)
-
-
-def test_a_copy_dies_between_two_batches_of_a_thread(tmp_path: Path) -> None:
-    """The target's thread has an exact prefix, from which the next copy goes on."""
-    source, target = filled(tmp_path / "a"), tmp_path / "b"
-    copy(source.root, target)
-    known = (target / "logs" / bundle_of(source) / f"{LONG}.data.jsonl").stat().st_size
-    more_lines(source, LONG, 2500)
-    die(source.root, target, place(Path(copying.__file__), "owner.append(batch)"), 3)
-    whole = source.data_path(bundle_of(source), LONG).read_bytes()
-    prefix = Store.open(target).data_path(bundle_of(source), LONG).read_bytes()
-    assert known < len(prefix) < len(whole)
-    assert whole.startswith(prefix)
-    assert check(target) == []
-    assert copy(source.root, target).counts["threads"].copied == 1
-    assert shared_files(target) == shared_files(source.root)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,14 @@ from testbed.filled_stores import (
     more_lines,
     shared_files,
 )
+from testbed.foreground import at_window, environment
+from testbed.windows import place
 from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import chain
 from uncaged_engine.journal.origin import path_beside
+from uncaged_engine.stores import copying
 from uncaged_engine.stores.checking import check_store
 from uncaged_engine.stores.copying import KINDS, CopyReport, copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
@@ -38,6 +44,14 @@ def copy(source: StoreBackend, target: StoreBackend, *, replace: bool = False) -
 def copied(report: CopyReport) -> dict[str, int]:
     """Return how many items of each kind were copied, without zeros."""
     return {kind: found.copied for kind, found in report.counts.items() if found.copied}
+
+
+def lines_of(store: StoreBackend, thread: ThreadId) -> bytes:
+    """Return all lines of a thread, however many the store returns at once."""
+    [bundle], lines = store.bundles.hashes(), list[bytes]()
+    while more := store.threads.read(bundle, thread, from_line=len(lines)):
+        lines += more
+    return b"".join(lines)
 
 
 @pytest.fixture
@@ -96,6 +110,34 @@ def test_a_second_copy_brings_what_was_added(
     back = tmp_path / "back"
     copy(backend, directory(back))
     assert shared_files(back) == shared_files(source.root)
+
+
+@pytest.mark.slow
+def test_a_copy_dies_between_two_batches_of_a_thread(
+    source: Store, address: str, backend: StoreBackend
+) -> None:
+    """The target's thread has an exact prefix, is free, and the next copy goes on from there."""
+    copy(directory(source.root), backend)
+    more_lines(source, LONG, 2500)
+    whole = source.data_path(bundle_of(source), LONG).read_bytes()
+    python = at_window(place(Path(copying.__file__), "owner.append(batch)"), "uncaged_cli", count=3)
+    words = ["store", "copy", str(source.root), address]
+    done = subprocess.run(
+        [sys.executable, *python, *words],
+        env=environment(),
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == -9, done.stderr
+    head = backend.threads.head(bundle_of(source), LONG)
+    assert head.lines == 2001 + 2000
+    assert whole[: head.size_bytes] == lines_of(backend, LONG)
+    # a server needs a moment to notice that its client is gone
+    while (report := copy(directory(source.root), backend)).problems:
+        assert all("has an owner" in problem for problem in report.problems)
+    assert copied(report) == {"threads": 1}
+    assert lines_of(backend, LONG) == whole
 
 
 def test_a_target_that_went_on_is_left_as_it_is(source: Store, backend: StoreBackend) -> None:

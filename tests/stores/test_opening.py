@@ -20,6 +20,13 @@ def test_a_directory_is_made_only_on_request(tmp_path: Path) -> None:
     open_store(str(tmp_path), create=False, is_visible=True)
 
 
+def test_a_file_is_no_directory_for_a_store(tmp_path: Path) -> None:
+    """The message has the reason and asks for another directory."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"no store can be made in .*: .*; give another directory"):
+        open_store(str(tmp_path / "file"), create=True, is_visible=True)
+
+
 @pytest.mark.parametrize("address", ["", "mysql://user:hidden@host/x"])
 def test_an_address_that_nothing_serves_is_refused(address: str) -> None:
     """The message does not repeat a password."""

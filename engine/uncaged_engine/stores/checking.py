@@ -100,10 +100,10 @@ class _Check:
             raise NotFoundError(f"thread {entry.id}: blob {lacking[0]} is missing")
 
     def registry(self) -> None:
+        found = self._store.registry.read()
+        if found is None:
+            return
         with self._item("registry"):
-            found = self._store.registry.read()
-            if found is None:
-                return
             snapshot, _ = read_document(Document.parse(found.data, "registry"), "registry")
             self.report.problems += snapshot.problems
             for flow in snapshot.flows.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import NotFoundError, UsageError, os_problem
 from uncaged_bundles.storage.store import Store
 
 from .contents import DirectoryBlobs, DirectoryBundles
@@ -36,7 +36,13 @@ class DirectoryBackend:
         root = directory.expanduser().absolute()
         if not create and not (root / "logs").is_dir():
             raise NotFoundError(f"no store in {root}; give a store's directory, or postgresql://…")
-        return cls(Store.open(root))
+        try:
+            return cls(Store.open(root))
+        except UsageError as exc:
+            why = os_problem(exc.__cause__) if isinstance(exc.__cause__, OSError) else exc
+            raise UsageError(
+                f"no store can be made in {root}: {why}; give another directory"
+            ) from exc
 
     def close(self) -> None:
         """Do nothing: no file is open."""
