@@ -202,19 +202,19 @@ class Listener:
                 made.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
             self._connection = made
 
-    def wait(self, timeout_s: float) -> None:
-        """Return after a notification, after a loss of the connection, or after *timeout_s*."""
+    def wait(self, timeout_s: float) -> bool:
+        """Return True after a notification or a loss of the connection, False after *timeout_s*."""
         if self._connection is None:
-            return
+            return True
         waiting: Generator[psycopg.Notify] = self._connection.notifies(
             timeout=timeout_s, stop_after=1
         )
         try:
             with explained(self._address):
-                for _ in waiting:
-                    return
+                return bool(list(waiting))  # to its end, which frees the connection
         except ConnectionLost:
             self._connection.close()
+            return True
 
     def close(self) -> None:
         """Close the connection. Idempotent; raises nothing."""

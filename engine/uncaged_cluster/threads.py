@@ -95,10 +95,8 @@ class ThreadRows:
                 while lines := self._tables.read(log, from_line=from_line):
                     yield lines
                     from_line += len(lines)
-                listener.wait(timeout_s)
-                lines = self._tables.read(log, from_line=from_line)
-                yield lines
-                from_line += len(lines)
+                if not listener.wait(timeout_s):
+                    yield []
         finally:
             listener.close()
 
