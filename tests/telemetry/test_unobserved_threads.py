@@ -17,11 +17,13 @@ STEPS = 50
 LISTED = """
 import sys
 from pathlib import Path
+from testbed.patched import patient_cell
+patient_cell()
 from uncaged_engine.worker.__main__ import main
 status = main(sys.argv[2:])
 Path(sys.argv[1]).write_text("\\n".join(sys.modules))
 """
-"""A worker that lists its modules when it ends."""
+"""A patient worker (`testbed.foreground`) that lists its modules when it ends."""
 
 
 @pytest.mark.needs("strace")
