@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from testbed.serving import environment, running
 from testbed.thread_pages import (
     HOSTILE,
@@ -140,7 +140,8 @@ def test_a_thread_of_many_steps_has_no_long_task(served: ServedPage) -> None:
 
 def test_a_question_is_answered_in_the_form_and_followed(served: ServedPage) -> None:
     """The form has the fields of the schema and says what is wrong; the answer goes on with the
-    thread, whose rows come by themselves; a page that missed it shows the answer that counts.
+    thread, whose rows come by themselves; a page that missed it shows the answer that counts. An
+    answer of the server that comes late does not bring a former status back.
     """
     thread = waiting_thread(served.engine)
     page = served.open(f"#/threads/{thread}")
@@ -150,8 +151,18 @@ def test_a_question_is_answered_in_the_form_and_followed(served: ServedPage) -> 
     page.get_by_role("button", name="Answer").click()
     expect(page.locator("#status")).to_contain_text("count: write a number")
     page.get_by_label("count").fill("3")
+    held: list[Route] = []
+    page.route(
+        f"**/api/threads/{thread}",
+        lambda route: route.continue_() if held else held.append(route),
+    )
     page.get_by_role("button", name="Answer").click()
     expect(page.locator("h1 .badge")).to_have_text("completed")
+    former = {**held[0].fetch().json(), "status": "running"}
+    with page.expect_response(f"**/api/threads/{thread}"):
+        held[0].fulfill(json=former)
+    page.evaluate("fetch('/').then((one) => one.text())")
+    assert page.locator("h1 .badge").text_content() == "completed"
     expect(page.locator(".step-row")).to_have_count(7)
     expect(page.locator(".ending")).to_contain_text("hello 3")
     expect(page.locator(".step-open")).to_have_count(0)

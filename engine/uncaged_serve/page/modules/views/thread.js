@@ -39,6 +39,8 @@ class ThreadPage {
     this.addresses = new Map();
     this.stop = () => {};
     this.isGone = false;
+    this.loads = 0;
+    this.loaded = 0;
     this.head = h("div", { class: "thread-head" });
     this.question = h("div", { class: "acts" });
     this.notice = h("p", { class: "error", role: "alert" });
@@ -79,11 +81,14 @@ class ThreadPage {
     for (const address of this.addresses.values()) address.then(URL.revokeObjectURL, () => {});
   }
 
-  async load() {
+  /** isQuiet: the message that is shown stays, also if the status has changed. */
+  async load(isQuiet = false) {
+    const turn = ++this.loads;
     const thread = await getJson(this.api);
-    if (this.isGone) return;
+    if (this.isGone || turn < this.loaded) return; // a later state is shown already
+    this.loaded = turn;
     const asked = this.thread?.question?.at;
-    if (this.thread !== null && this.thread.status !== thread.status) say(`the thread is ${thread.status}`);
+    if (!isQuiet && this.thread !== null && this.thread.status !== thread.status) say(`the thread is ${thread.status}`);
     this.thread = thread;
     this.api = path`/api/threads/${thread.threadId}`;
     document.title = `${thread.flow || "thread"} · ${thread.status}`;
@@ -126,8 +131,8 @@ class ThreadPage {
     }
   }
 
-  refresh() {
-    this.load().catch(
+  refresh(isQuiet = false) {
+    this.load(isQuiet).catch(
       (error) => {
         this.notice.textContent = error.message;
       },
@@ -181,16 +186,18 @@ class ThreadPage {
   }
 
   async answer(body) {
+    let isLate = false;
     try {
       await postJson(`${this.api}/answer`, body);
       say("answered");
     } catch (error) {
       if (error.status !== 409) throw error;
+      isLate = true;
       const counts = error.document.answer;
       const words = counts ? `; the answer that counts: ${JSON.stringify(counts.value)}` : "";
       say(`${error.message}${words}`, "error");
     }
-    this.refresh();
+    this.refresh(isLate);
   }
 
   acted(action, answer) {
