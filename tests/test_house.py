@@ -98,6 +98,7 @@ FLOORS = (
     ("steps",),
     ("worker",),
     ("threads",),
+    ("shared",),
     ("api",),
     ("services",),
 )
@@ -108,6 +109,7 @@ HEAVY = (
     "acp",
     "anthropic",
     "cronsim",
+    "dbos",
     "h11",
     "httpcore2",
     "httpx",
@@ -124,6 +126,7 @@ HEAVY = (
     "pydantic",
     "pytest",
     "rich",
+    "sqlalchemy",
     "starlette",
     "tree_sitter",
     "uvicorn",

@@ -1,0 +1,8 @@
+"""Dispatch of a shared store's threads, for implementations outside the core."""
+
+from __future__ import annotations
+
+from ..shared.dispatch import Dispatcher, DriveThread, Recorder, SharedStore, ThreadExchange
+from ..shared.driving import StoreLost
+
+__all__ = ["Dispatcher", "DriveThread", "Recorder", "SharedStore", "StoreLost", "ThreadExchange"]

@@ -1,0 +1,1 @@
+"""Threads of a store that several machines share."""

@@ -1,0 +1,287 @@
+"""Driving of a shared store's threads in this process, each from its journal's last line to the
+moment when it must be left.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from uncaged_bundles.errors import (
+    EnvironmentLacks,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UncagedError,
+)
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.records import dataclass
+
+from ..cells.cell import CellLimits
+from ..cells.shared import Cells, start_cells
+from ..door.effects import EffectContext
+from ..door.outcomes import Outcome
+from ..journal.file import JournalFile
+from ..journal.infolog import InfoLog
+from ..journal.journal import JournalBusy
+from ..journal.recover import History
+from ..notify.sender import Sender
+from ..settings.loading import load
+from ..state.observe import facts_of
+from ..state.states import status
+from ..steps.driver import Driver
+from ..steps.observing import Observers
+from ..steps.request import DriveRequest, WorkerContext
+from ..stores.protocol import LineOwner
+from .dispatch import ExchangeReader, Recorder, ThreadExchange
+from .journal import SharedJournal
+from .replica import Replica
+
+START_GRACE_S = 30.0
+"""How long a submitted thread may be missing: its starter submits it before it writes it."""
+OWNER_GRACE_S = 60.0
+"""How long the session of a former owner may take to end."""
+RETRY_S = 0.2
+IDLE_CELLS = 4
+OBSERVERS_S = 5.0
+MISSING = "missing"
+"""The word for a thread that its starter never wrote."""
+
+
+class StoreLost(StorageError):
+    """The store took no more lines from this owner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPlace:
+    """Where a worker's effects happen. directory: of scripts. environment: of child processes.
+    clock_ms: of the journals.
+    """
+
+    directory: Path
+    environment: dict[str, str]
+    clock_ms: Callable[[], int]
+
+
+class ThreadDriving:
+    """Services of this process's drivers. Make it in a thread of execution that outlives them."""
+
+    def __init__(self, replica: Replica, place: WorkerPlace) -> None:
+        self._replica = replica
+        self._place = place
+        self._cells = _CellShelf(replica)
+        self._sender = Sender()
+        self._observers = Observers()
+        self._slots = count(1)
+
+    def drive(self, bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
+        """Drive a thread (`DriveThread`).
+
+        Raises:
+            StoreLost: another worker may have it. UncagedError: it cannot be driven here.
+        """
+        owner = self._owned(bundle, thread)
+        if owner is None:
+            return MISSING
+        with owner:
+            replica = self._replica
+            lines = list(_lines_of(replica, bundle, thread))
+            replica.put_journal(
+                bundle, thread, lines, replica.backend.threads.notes(bundle, thread)
+            )
+            try:
+                return self._drive_copy(owner, bundle, thread, lines, record)
+            finally:
+                replica.drop_journal(bundle, thread)
+
+    def close(self) -> None:
+        """End the sandbox processes, and send what is left to send."""
+        self._cells.close()
+        self._sender.close()
+        self._observers.close(OBSERVERS_S)
+
+    def _owned(self, bundle: BundleHash, thread: ThreadId) -> LineOwner | None:
+        """Become the owner; None if nothing was ever written."""
+        begin_s = time.monotonic()
+        while True:
+            waited_s = time.monotonic() - begin_s
+            try:
+                return self._replica.backend.threads.open(bundle, thread)
+            except NotFoundError:
+                # its starter died, or is about to write it
+                if waited_s > START_GRACE_S:
+                    return None
+            except JournalBusy:
+                if waited_s > OWNER_GRACE_S:
+                    raise
+            time.sleep(RETRY_S)
+
+    def _drive_copy(
+        self,
+        owner: LineOwner,
+        bundle: BundleHash,
+        thread: ThreadId,
+        lines: Sequence[bytes],
+        record: Recorder,
+    ) -> str:
+        replica, files = self._replica, self._replica.files
+        exchanges = _RecordedExchanges(record)
+        exchanges.add(lines)  # those of former owners
+        file = JournalFile.open(files, bundle, thread)
+        journal = SharedJournal(file, owner, send_blobs=replica.send_blobs, sent=exchanges.add)
+        try:
+            left = _left_word(file.history, journal, files_bundle=(replica, bundle))
+            if left is not None:
+                return left
+            try:
+                word = self._run(journal, bundle, thread)
+            except UncagedError as exc:
+                if journal.lost is None:
+                    info = InfoLog(files.info_path(bundle, thread), self._place.clock_ms)
+                    info.note("5XN7QD2B", f"cannot be driven: {exc}")
+                word = "interrupted"
+            if journal.lost is not None:
+                raise StoreLost(f"thread {thread}: {journal.lost}") from journal.lost
+            exchanges.add(())
+            replica.backend.threads.replace_info(bundle, thread, replica.info(bundle, thread))
+            return word
+        finally:
+            file.close()
+
+    def _run(self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId) -> str:
+        with self._cells.of(bundle) as cells:
+            config = load(self._replica.files)
+            driver = Driver(
+                thread=thread,
+                slot=next(self._slots),
+                journal=journal,
+                request=DriveRequest(
+                    environment=config.carried(self._place.environment),
+                    directory=self._place.directory,
+                ),
+                config=config,
+                worker=WorkerContext(
+                    store=self._replica.files,
+                    cells=cells,
+                    clock_ms=self._place.clock_ms,
+                    publish=_publish_nothing,
+                    run_child=_refuse_child,
+                    sender=self._sender,
+                    observers=self._observers,
+                ),
+            )
+            driver.accept()
+            return driver.run()
+
+
+class _RecordedExchanges:
+    """Finished steps on their way to the dispatcher, in one thread of execution."""
+
+    def __init__(self, record: Recorder) -> None:
+        self._record = record
+        self._reader = ExchangeReader()
+        self._waiting: list[ThreadExchange] = []
+        self._recording = threading.get_ident()
+
+    def add(self, lines: Sequence[bytes]) -> None:
+        """Add lines that the store has. Called by other threads of execution, it leaves the record
+        to the next call of its own.
+        """
+        self._waiting += [one for line in lines if (one := self._reader.read(line)) is not None]
+        if threading.get_ident() != self._recording:
+            return
+        while self._waiting:
+            self._record(self._waiting.pop(0))
+
+
+class _CellShelf:
+    """Sandbox processes by bundle, each shared by the threads that use it; a few idle ones are
+    kept.
+    """
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._lock = threading.Lock()
+        self._cells: dict[BundleHash, Cells] = {}
+        self._users: dict[BundleHash, int] = {}
+        # processes end with the thread of execution that started them
+        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cells")
+
+    @contextmanager
+    def of(self, bundle: BundleHash) -> Iterator[Cells]:
+        """Yield the processes of a bundle.
+
+        Raises:
+            UncagedError: the bundle is not granted, or no sandbox process can be started.
+        """
+        with self._lock:
+            cells = self._cells.pop(bundle, None)
+            if cells is None:
+                cells = self._starter.submit(self._start, bundle).result()
+            self._cells[bundle] = cells  # the last one used is the last one
+            self._users[bundle] = self._users.get(bundle, 0) + 1
+        try:
+            yield cells
+        finally:
+            with self._lock:
+                self._users[bundle] -= 1
+                self._close_idle(IDLE_CELLS)
+
+    def close(self) -> None:
+        """End all processes that no thread uses."""
+        with self._lock:
+            self._close_idle(0)
+        self._starter.shutdown(wait=False)
+
+    def _start(self, bundle: BundleHash) -> Cells:
+        loaded = self._replica.bundle(bundle)
+        prefer = load(self._replica.files).sandbox
+        return start_cells(loaded, prefer, limits=CellLimits(), begun=None)
+
+    def _close_idle(self, kept: int) -> None:
+        idle = [bundle for bundle in self._cells if not self._users[bundle]]
+        for bundle in idle[: max(0, len(idle) - kept)]:
+            self._cells.pop(bundle).close()
+
+
+def worker_place(clock_ms: Callable[[], int]) -> WorkerPlace:
+    """Return this process's directory and variables."""
+    return WorkerPlace(directory=Path.cwd(), environment=dict(os.environ), clock_ms=clock_ms)
+
+
+def _lines_of(replica: Replica, bundle: BundleHash, thread: ThreadId) -> Iterator[bytes]:
+    start = 0
+    while lines := replica.backend.threads.read(bundle, thread, from_line=start):
+        yield from lines
+        start += len(lines)
+
+
+def _left_word(
+    history: History, journal: SharedJournal, *, files_bundle: tuple[Replica, BundleHash]
+) -> str | None:
+    """Return the state of a thread that was left for a person, or has ended; None for one that goes
+    on. A dispatcher drives a thread again if its worker died before it reported the word.
+    """
+    replica, bundle = files_bundle
+    state = status(facts_of(history, replica.files, bundle, journal.blobs), locked=False)
+    # the driver itself states `unknown`, and notifies a person
+    goes_on = state == "interrupted" or (state == "unknown" and not history.unsettled)
+    return None if goes_on else state
+
+
+def _refuse_child(context: EffectContext, **_call: object) -> Outcome:
+    del context
+    raise EnvironmentLacks("a thread of a shared store cannot call flows yet")
+
+
+def _publish_nothing(_thread: ThreadId, _event: object) -> None:
+    """Publish nothing: followers read the store."""
+
+
+__all__ = ["MISSING", "RefusedError", "StoreLost", "ThreadDriving", "WorkerPlace", "worker_place"]

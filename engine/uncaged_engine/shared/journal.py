@@ -1,0 +1,120 @@
+"""Journal of a thread in a shared store: a file for this process's readers, and the store for
+everyone else.
+
+Rule 1: a line counts once the store has it. The file is a copy, and is removed with its process.
+Rule 2: lines go to the store at a flush, in one transaction, after the blobs that they name.
+Rule 3: a refused transaction is final for this owner: another one may have the thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from uncaged_bundles.errors import UncagedError
+
+from ..journal.blobs import Blobs
+from ..journal.file import JournalFile
+from ..journal.journal import JournalBroken
+from ..journal.origin import ThreadOrigin
+from ..journal.recover import History
+from ..journal.trouble import Trouble
+from ..stores.protocol import LineOwner
+
+
+class SharedJournal:
+    """An owned thread of a shared store (`Journal`).
+
+    send_blobs: puts the blobs that lines name into the store. sent: called with the lines that the
+    store has got, in order, in the thread of execution that sent them.
+    """
+
+    def __init__(
+        self,
+        file: JournalFile,
+        owner: LineOwner,
+        *,
+        send_blobs: Callable[[bytes], None],
+        sent: Callable[[Sequence[bytes]], None],
+    ) -> None:
+        self.place = file.place
+        self.on_flush: Callable[[int], None] = _ignore
+        self.on_flush_time: Callable[[float], None] | None = None
+        self.lost: UncagedError | None = None
+        """Why the store took no more lines; None if it does."""
+        self._file = file
+        self._owner = owner
+        self._send_blobs = send_blobs
+        self._sent = sent
+        self._kept: list[bytes] = []
+        self._flushed_bytes = file.size_bytes
+        self._lock = threading.RLock()
+
+    @property
+    def history(self) -> History:
+        return self._file.history
+
+    @property
+    def blobs(self) -> Blobs:
+        return self._file.blobs
+
+    @property
+    def flushed_bytes(self) -> int:
+        return self._flushed_bytes
+
+    def kept_bytes(self) -> int:
+        return self._file.kept_bytes()
+
+    def origin(self) -> ThreadOrigin | None:
+        return self._file.origin()
+
+    def append(self, body: bytes, *, flush: bool = False) -> bytes:
+        with self._lock:
+            self._require_kept()
+            line = self._file.append(body)
+            self._kept.append(line)
+        if flush:
+            self.flush()
+        return line
+
+    def flush(self) -> None:
+        with self._lock:
+            self._require_kept()
+            if not self._kept:
+                return
+            lines, self._kept = self._kept, []
+            begin_s = time.monotonic()
+            try:
+                self._send_blobs(b"".join(lines))
+                self._owner.append(lines)
+            except UncagedError as exc:
+                self.lost = exc
+                self._require_kept()
+            # crash here: the store has a step that the dispatcher does not know
+            if self.on_flush_time is not None:
+                self.on_flush_time(time.monotonic() - begin_s)
+            self._flushed_bytes = size = self._file.size_bytes
+            self._sent(lines)
+        self.on_flush(size)
+
+    def read(self, start: int = 0) -> bytes:
+        return self._file.read(start)
+
+    def reread(self) -> History:
+        return self._file.reread()
+
+    def note(self, why: str) -> Trouble:
+        return self._file.note(why)
+
+    def close(self) -> None:
+        self._file.close()
+        self._owner.close()
+
+    def _require_kept(self) -> None:
+        if self.lost is not None:
+            raise JournalBroken(str(self.lost)) from self.lost
+
+
+def _ignore(_size: int) -> None:
+    """Report to no follower."""

@@ -1,0 +1,138 @@
+"""Copies of a shared store's bundles, registry, journals and blobs in a directory of one process,
+for code that reads files.
+
+The directory is a scratch store: one that a killed process left is removed by the next one, with
+the processes of its threads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.files import write_atomically
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from ..journal.blobs import BlobDirectory, named_in
+from ..journal.origin import path_beside
+from ..stores.protocol import StoreBackend, ThreadNotes
+from ..threads.scratch import ScratchStore, scratch_store
+from ..threads.starting import Chance, granted_bundle
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaStore(ScratchStore):
+    """Scratch store with bundles and a registry of its own. Config and keys are those of the
+    person's store.
+    """
+
+    @property
+    def bundles(self) -> Path:
+        return self.scratch / "bundles"
+
+    @property
+    def registry_path(self) -> Path:
+        return self.scratch / "workflow.yaml"
+
+
+class Replica:
+    """Copies from one store in one directory. Its methods may be called from several threads."""
+
+    def __init__(self, backend: StoreBackend, files: ReplicaStore) -> None:
+        self.backend = backend
+        self.files = files
+        self._blobs = BlobDirectory(files.blobs)
+        self._known_blobs: set[str] = set()
+        self._version: str | None = None
+        self._lock = threading.Lock()
+
+    def bundle(self, bundle: BundleHash) -> Bundle:
+        """Copy a bundle, and return it if a person has granted it in the shared store.
+
+        Raises:
+            RefusedError: it was not granted. NotFoundError, DamagedError: as `BundleStorage.get`.
+        """
+        with self._lock:
+            path = self.files.bundle_path(bundle)
+            if not path.exists():
+                write_atomically(path, self.backend.bundles.get(bundle))
+            return granted_bundle(self.files, self._registry(), bundle)
+
+    def resolve(self, flow: str) -> tuple[str, BundleHash]:
+        """Return the name and the hash of a flow of the shared store, by its name or a hash.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        with self._lock:
+            name, bundle = self._registry().resolve(flow)
+        return name or flow, bundle
+
+    def _registry(self) -> Registry:
+        found = self.backend.registry.read()
+        if found is None:
+            raise NotFoundError(
+                f"{self.backend.address} has no flow yet; add it to a directory, then `uncaged-workflow store copy` that"
+            )
+        if found.version != self._version:
+            write_atomically(self.files.registry_path, found.data)
+            self._version = found.version
+        return Registry(self.files)
+
+    def put_journal(
+        self, bundle: BundleHash, thread: ThreadId, lines: Sequence[bytes], notes: ThreadNotes
+    ) -> Path:
+        """Copy a thread with its blobs; return the path of its journal."""
+        path = self.files.data_path(bundle, thread)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        for line in lines:
+            for name in named_in(line):
+                self.fetch_blob(name)
+        if notes.origin is not None:
+            write_atomically(path_beside(path), notes.origin)
+        if notes.info:
+            write_atomically(self.files.info_path(bundle, thread), notes.info)
+        write_atomically(path, b"".join(lines))
+        return path
+
+    def info(self, bundle: BundleHash, thread: ThreadId) -> bytes:
+        """Return the debug log of a thread as this process has it."""
+        try:
+            return self.files.info_path(bundle, thread).read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def drop_journal(self, bundle: BundleHash, thread: ThreadId) -> None:
+        """Remove the copy of a thread; blobs stay until the process ends."""
+        path = self.files.data_path(bundle, thread)
+        for one in path.parent.glob(f"{thread}.*"):
+            one.unlink(missing_ok=True)
+
+    def fetch_blob(self, name: str) -> None:
+        """Copy a blob from the store, unless it is there. Raises: as `BlobStorage.get`."""
+        if name not in self._known_blobs:
+            self._blobs.put_aside(self.backend.blobs.get(name))
+            self._known_blobs.add(name)
+
+    def send_blobs(self, lines: bytes) -> None:
+        """Put the blobs that *lines* name into the store."""
+        for name in named_in(lines) - self._known_blobs:
+            self.backend.blobs.put(self._blobs.get(name))
+            self._known_blobs.add(name)
+
+
+@contextmanager
+def replica(backend: StoreBackend, home: Store, chance: Chance) -> Iterator[Replica]:
+    """Yield a replica in a directory below *home*, and remove it afterwards."""
+    with scratch_store(home, chance, home.root) as scratch:
+        fields = {one.name: getattr(scratch, one.name) for one in dataclasses.fields(scratch)}
+        files = ReplicaStore(**fields)
+        files.bundles.mkdir(mode=0o700)
+        yield Replica(backend, files)

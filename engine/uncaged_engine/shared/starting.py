@@ -1,0 +1,83 @@
+"""Start of a thread in a shared store: the start record is composed from this machine's settings,
+and a worker drives the thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.validation.validate import Bundle
+
+from ..door.preparing import RunOptions
+from ..journal import chain
+from ..settings.loading import load
+from ..stores.protocol import ThreadEntry, ThreadNotes
+from ..threads.starting import Chance, new_start, start_line
+from .dispatch import Dispatcher
+from .replica import Replica
+
+CARRIED_KINDS = frozenset(
+    ("all", "fetch", "http", "llm", "null", "now", "script", "search", "sleep")
+)
+"""Effect kinds that need nothing of the machine that starts a thread. The others need a workspace,
+a person, a browser or another thread, which a worker elsewhere does not have.
+"""
+
+
+def start_shared(
+    replica: Replica,
+    dispatcher: Dispatcher,
+    flow: str,
+    *,
+    prompt: str,
+    params: Mapping[str, object],
+    options: RunOptions,
+    chance: Chance,
+) -> tuple[BundleHash, ThreadId]:
+    """Start a thread; the store has it when this returns, and a worker drives it once one is free.
+
+    Raises:
+        UncagedError: it cannot start; nothing was written.
+    """
+    name, bundle_hash = replica.resolve(flow)
+    bundle = replica.bundle(bundle_hash)
+    require_carried(bundle, options)
+    thread, start = new_start(
+        store=replica.files,
+        thread=None,
+        parent=None,
+        config=load(replica.files),
+        bundle=bundle,
+        name=name,
+        prompt=prompt,
+        params=params,
+        options=options,
+        chance=chance,
+    )
+    body = start_line(replica.files, start, chance.clock_ms())
+    line, _ = chain.seal(chain.seed(bundle_hash, thread), body)
+    replica.send_blobs(line)
+    dispatcher.submit(bundle_hash, thread)
+    # crash here: submitted and never written; its worker gives it up
+    entry = ThreadEntry(bundle=bundle_hash, id=thread, place=0)
+    replica.backend.threads.start(entry, [line], ThreadNotes())
+    return bundle_hash, thread
+
+
+def require_carried(bundle: Bundle, options: RunOptions) -> None:
+    """Refuse a flow that a worker on another machine could not carry out.
+
+    Raises:
+        RefusedError: it needs something of this machine.
+    """
+    others = sorted(set(bundle.descriptor.policy.limits) - CARRIED_KINDS)
+    if others:
+        raise RefusedError(
+            f"{bundle.descriptor.name} uses {', '.join(others)}, which a shared store's workers cannot do yet; run it without --store"
+        )
+    if options.binds:
+        raise RefusedError(
+            "agents, a workspace and a test command are not carried to workers of a shared store yet; run it without --store"
+        )

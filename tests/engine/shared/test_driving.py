@@ -1,0 +1,144 @@
+"""Driving of a shared store's threads in this process; the store is a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from testbed.bundles import PLANNED, place
+from testbed.interleaving import just_before
+from testbed.journals import NOW_MS
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.cells.cell import CellLimits
+from uncaged_engine.cells.shared import start_cells
+from uncaged_engine.door.preparing import RunOptions
+from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.journal import lines
+from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.settings.loading import load
+from uncaged_engine.shared import driving
+from uncaged_engine.shared.dispatch import ThreadExchange
+from uncaged_engine.shared.driving import StoreLost, ThreadDriving, WorkerPlace
+from uncaged_engine.shared.replica import Replica, replica
+from uncaged_engine.shared.starting import require_carried
+from uncaged_engine.steps.driver import Driver
+from uncaged_engine.steps.request import DriveRequest, WorkerContext
+from uncaged_engine.stores.copying import copy_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+from uncaged_engine.stores.directory.owners import FileOwner
+from uncaged_engine.stores.protocol import FenceRaised, StoreBackend
+from uncaged_engine.threads.starting import Chance
+
+PLAN = [
+    {"null": {"value": 1}},
+    {"null": {"value": "v", "times": lines.SPILL_BYTES + 1000}},
+    {"null": {"fail": "no"}},
+    {"output": {"role": "r", "content": "c", "meta": {}}},
+]
+"""Effects with a blob, a failure, and a step without an intent."""
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> StoreBackend:
+    return DirectoryBackend(Store.open(tmp_path / "shared"))
+
+
+@pytest.fixture
+def copies(backend: StoreBackend, tmp_path: Path) -> Iterator[Replica]:
+    with replica(backend, Store.open(tmp_path / "home"), Chance(clock_ms=lambda: NOW_MS)) as made:
+        yield made
+
+
+@pytest.fixture
+def threads(copies: Replica, tmp_path: Path) -> Iterator[ThreadDriving]:
+    where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
+    with closing(ThreadDriving(copies, where)) as made:
+        yield made
+
+
+def test_a_driven_thread_has_the_bytes_of_a_local_run(
+    store: Store, backend: StoreBackend, copies: Replica, threads: ThreadDriving
+) -> None:
+    """The same outcomes give the same lines and blobs; each step is recorded once, in order. Driven
+    again, the ended thread records its steps anew and writes nothing.
+    """
+    placed = place(store, PLANNED, params={"plan": PLAN})
+    copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
+    local = _driven_here(store, placed.bundle.hash, placed.thread)
+    recorded: list[ThreadExchange] = []
+    assert threads.drive(placed.bundle.hash, placed.thread, recorded.append) == "completed"
+    kept = backend.threads.read(placed.bundle.hash, placed.thread)
+    assert b"".join(kept) == local
+    assert sorted(backend.blobs.names()) == sorted(path.name for path in store.blobs.iterdir())
+    assert [one.kind for one in recorded] == ["null", "null", "null", "output"]
+    assert b"takes it up" in backend.threads.notes(placed.bundle.hash, placed.thread).info
+    assert list(copies.files.logs.rglob("*.jsonl")) == []
+    again: list[ThreadExchange] = []
+    assert threads.drive(placed.bundle.hash, placed.thread, again.append) == "completed"
+    assert again == recorded
+    assert backend.threads.read(placed.bundle.hash, placed.thread) == kept
+
+
+def test_an_owner_that_was_taken_over_reports_no_word(
+    store: Store,
+    backend: StoreBackend,
+    threads: ThreadDriving,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its caller must end: a word would settle a thread that another worker drives."""
+    placed = place(store, PLANNED, params={"plan": PLAN[:1]})
+    copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
+
+    def refuse() -> None:
+        raise FenceRaised("taken over")
+
+    just_before(monkeypatch, FileOwner, "append", refuse)
+    with pytest.raises(StoreLost, match="taken over"):
+        threads.drive(placed.bundle.hash, placed.thread, lambda _exchange: None)
+    assert len(backend.threads.read(placed.bundle.hash, placed.thread)) == 1
+
+
+def test_a_submitted_thread_that_was_never_written_is_given_up(
+    store: Store, threads: ThreadDriving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its starter died in between."""
+    monkeypatch.setattr(driving, "START_GRACE_S", 0)
+    placed = place(store, PLANNED)
+    word = threads.drive(placed.bundle.hash, placed.thread, lambda _exchange: None)
+    assert word == driving.MISSING
+
+
+def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None:
+    """A workspace, and an effect that calls other flows."""
+    bundle = place(store).bundle
+    require_carried(bundle, RunOptions())
+    with pytest.raises(RefusedError, match="a workspace and a test command"):
+        require_carried(bundle, RunOptions(workspace=Path("/")))
+    text = PLANNED.replace(b"'null': {}", b"'flow': {}").replace(b"'planned'", b"'calling'")
+    with pytest.raises(RefusedError, match="calling uses flow"):
+        require_carried(place(store, text, number=1).bundle, RunOptions())
+
+
+def _driven_here(store: Store, bundle: BundleHash, thread: ThreadId) -> bytes:
+    """Drive a thread of a directory as its worker does; return its journal."""
+    placed = next(one for one in store.find_threads() if one[:2] == (bundle, thread))
+    loaded = store.load_bundle(placed[0], KNOWN)
+    with closing(start_cells(loaded, "auto", limits=CellLimits(), begun=None)) as cells:
+        worker = WorkerContext(
+            store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None
+        )
+        driver = Driver(
+            thread=placed[1],
+            slot=1,
+            journal=JournalFile.open(store, placed[0], placed[1]),
+            request=DriveRequest(),
+            config=load(store),
+            worker=worker,
+        )
+        with closing(driver):
+            assert driver.run() == "completed"
+    return placed[2].read_bytes()
