@@ -138,7 +138,7 @@ class DatabaseSession:
             self._connected()
             if self._number is None:
                 [(number,)] = self.query("SELECT nextval('session_numbers')")
-                self.query("SELECT pg_advisory_lock(%s)", [self.lock_key(f"session/{number}")])
+                self.query("SELECT pg_advisory_lock(%s)", [self.lock_key(session_lock(number))])
                 self._number = int(number)
             return self._number
 
@@ -146,7 +146,7 @@ class DatabaseSession:
         """Tell whether the session with this number has not ended. Call it inside a transaction."""
         if number == self._number:
             return True
-        key = self.lock_key(f"session/{number}")
+        key = self.lock_key(session_lock(number))
         [(free,)] = self.query("SELECT pg_try_advisory_xact_lock(%s)", [key])
         return not free
 
@@ -182,6 +182,11 @@ def advisory_key(schema: str, name: str) -> int:
     """
     digest = blake2b(f"uncaged-workflow/{schema}/{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def session_lock(number: int) -> str:
+    """Return the name of the advisory lock that a session holds on its number."""
+    return f"session/{number}"
 
 
 class Listener:

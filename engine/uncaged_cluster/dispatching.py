@@ -1,0 +1,219 @@
+"""Dispatcher of a store in PostgreSQL: a DBOS workflow for each thread, in a schema beside the
+store's.
+
+Rule 1: a worker lives as long as the database session in which it owns threads. Its DBOS executor
+id names that session, so no heartbeat is needed to find the dead.
+Rule 2: a workflow's steps repeat what the journal says. DBOS decides who drives a thread, and never
+what was done.
+Rule 3: a workflow whose worker lost its session gets no result from it: the process ends first.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy
+from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
+from sqlalchemy.exc import DBAPIError
+from uncaged_bundles.errors import StorageError, UsageError
+from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
+from uncaged_engine.services.shared import (
+    DriveThread,
+    StoreLost,
+    ThreadExchange,
+)
+
+from .liveness import dead_workers, worker_name
+from .problems import explained
+from .session import Connection, DatabaseSession, connect
+
+APPLICATION = "uncaged-workflow"
+PROTOCOL = "uncaged-workflow-1"
+"""DBOS's version of the application: that of the journals and of the workflow below. Workers of
+another one leave its threads alone.
+"""
+MOST_SCHEMA_CHARACTERS = 58
+"""PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
+QUEUE = "threads"
+WORKFLOW = "drive"
+ACTIVE = ["PENDING", "ENQUEUED", "DELAYED"]
+POLL_S = 0.2
+"""How often a worker asks for threads."""
+REAP_S = 1.0
+"""How often a worker looks for dead ones, and at its own session."""
+DRAIN_S = 7 * 24 * 3600
+_JSON = DBOSPortableJSONSerializer()
+
+
+class DbosDispatcher:
+    """Dispatcher of the store in one schema."""
+
+    def __init__(self, session: DatabaseSession) -> None:
+        if len(session.address.schema) > MOST_SCHEMA_CHARACTERS:
+            raise UsageError(
+                f"{session.address}: a schema whose threads are run has a name of {MOST_SCHEMA_CHARACTERS} characters at most"
+            )
+        self._session = session
+        self._watching = DatabaseSession(session.address)
+        self._schema = f"{session.address.schema}_dbos"
+        self._engine = sqlalchemy.create_engine(
+            "postgresql+psycopg://", creator=self._connect, pool_pre_ping=True
+        )
+        self._client: DBOSClient | None = None
+        logging.getLogger("dbos").setLevel(logging.ERROR)
+
+    def submit(self, bundle: BundleHash, thread: ThreadId) -> None:
+        with self._explained():
+            self._clients().enqueue(
+                {
+                    "workflow_name": WORKFLOW,
+                    "queue_name": QUEUE,
+                    "workflow_id": thread,
+                    "app_version": PROTOCOL,
+                },
+                bundle,
+                thread,
+            )
+
+    def is_pending(self, thread: ThreadId) -> bool:
+        return self._any_active(workflow_ids=[thread])
+
+    def work(
+        self, drive: DriveThread, *, slots: int, until_idle: bool, stop: threading.Event
+    ) -> None:
+        number = self._session.number()
+        lost = threading.Event()
+
+        def drive_workflow(bundle: str, thread: str) -> str:
+            try:
+                return drive(parse_bundle_hash(bundle), parse_thread_id(thread), _record)
+            except StoreLost:
+                lost.set()
+                threading.Event().wait()  # rule 3
+                raise
+
+        self._launch(worker_name(self._session), slots, drive_workflow)
+        while not stop.is_set():
+            self._require_session(number, lost)
+            with self._explained():
+                self._reap()
+            if until_idle and not self._any_active():
+                break
+            stop.wait(REAP_S)
+        # not after an error: the workflows must get no result then (rule 3)
+        leaving = threading.Thread(target=_leave, name="leave", daemon=True)
+        leaving.start()
+        while leaving.is_alive():
+            self._require_session(number, lost)
+            leaving.join(REAP_S)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.destroy()
+        self._watching.close()
+        self._engine.dispose()
+
+    def _launch(self, executor: str, slots: int, drive: Callable[[str, str], str] | None) -> None:
+        """Start DBOS in this process, and bring its tables to its version."""
+        config: DBOSConfig = {
+            "name": APPLICATION,
+            "system_database_engine": self._engine,
+            "dbos_system_schema": self._schema,
+            "application_version": PROTOCOL,
+            "executor_id": executor,
+            "serializer": _JSON,
+            "enable_otlp": False,
+            "log_level": "ERROR",
+        }
+        DBOS(config=config)
+        if drive is None:
+            DBOS.listen_queues([])
+        else:
+            DBOS.workflow(name=WORKFLOW)(drive)
+        DBOS.launch()
+        if drive is not None:
+            DBOS.register_queue(
+                QUEUE,
+                worker_concurrency=slots,
+                polling_interval_sec=POLL_S,
+                on_conflict="always_update",
+            )
+
+    def _require_session(self, number: int, lost: threading.Event) -> None:
+        self._session.query("SELECT 1")  # a session without a statement counts as frozen
+        if lost.is_set() or self._session.number() != number:
+            raise StorageError(
+                f"{self._session.address}: this worker's session ended, and others drive its threads; start it again"
+            )
+
+    def _reap(self) -> None:
+        """Have the threads of dead workers driven again, and end the sessions of frozen ones. One
+        worker at a time does this.
+        """
+        with self._watching.transaction() as cursor:
+            key = self._watching.lock_key("reaper")
+            [(alone,)] = cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [key]).fetchall()
+            if not alone:
+                return
+            running = self._clients().list_workflows(
+                status="PENDING", name=WORKFLOW, load_input=False, load_output=False
+            )
+            executors = {one.executor_id for one in running if one.executor_id is not None}
+            dead = dead_workers(self._watching, executors)
+            found = [one.workflow_id for one in running if one.executor_id in dead]
+            if found:
+                self._clients().resume_workflows(found, queue_name=QUEUE)
+
+    def _any_active(self, **more: Any) -> bool:
+        with self._explained():
+            found = self._clients().list_workflows(
+                status=ACTIVE, name=WORKFLOW, limit=1, load_input=False, load_output=False, **more
+            )
+        return bool(found)
+
+    def _clients(self) -> DBOSClient:
+        if self._client is None:
+            if not self._session.query(
+                "SELECT to_regclass(%s) IS NOT NULL", [f"{self._schema}.workflow_status"]
+            )[0][0]:
+                self._launch("setup", 0, None)
+                DBOS.destroy(destroy_registry=True)
+            self._client = DBOSClient(
+                system_database_engine=self._engine,
+                dbos_system_schema=self._schema,
+                serializer=_JSON,
+                application_name=APPLICATION,
+                retry_connection_errors=False,
+            )
+        return self._client
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise the errors of DBOS's connections as those of the store's."""
+        with explained(self._session.address):
+            try:
+                yield
+            except DBAPIError as exc:
+                raise exc.orig or exc from exc
+
+    def _connect(self) -> Connection:
+        made = connect(self._session.address)
+        made.autocommit = False
+        return made
+
+
+def _leave() -> None:
+    """Take no more workflows, and wait for those that run."""
+    DBOS.destroy(workflow_completion_timeout_sec=DRAIN_S)
+
+
+def _record(exchange: ThreadExchange) -> None:
+    """Record a finished step of the running workflow; one that DBOS knows is compared."""
+    made = {"seq": exchange.seq, "kind": exchange.kind, "digest": exchange.digest}
+    known = DBOS.run_step({"name": exchange.kind, "max_attempts": 1}, lambda: made)
+    if known != made:
+        raise StorageError(f"DBOS recorded {known} where the journal has {made}")
