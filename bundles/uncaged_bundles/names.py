@@ -89,6 +89,7 @@ _VERBS = (
         "token",
         "tools",
         "verify",
+        "work",
     ),
 )
 RESERVED = frozenset((*_HEADS_AND_THREADS, *_VERBS))

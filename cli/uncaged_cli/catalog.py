@@ -81,6 +81,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "prune": "Remove old ended threads with their worktrees and refs.",
         "export": "Export a thread with its bundle, or a flow, to a file.",
         "import": "Import a thread or a flow from a file.",
+        "work": "Drive the threads of a shared store on this machine.",
         "store": "Copy a whole store to another address, or check one.",
     },
 }

@@ -20,7 +20,7 @@ took a tenth of its time, and a quarter of listing ten thousand threads.
 EXIT_INTERRUPTED = 130
 OPTIONS_OF_DO = frozenset(("--yes", "--no-model", "--detach", "--json", "--verbose", "-v"))
 """Options that neither take a word nor change how a sentence is read."""
-OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate"))
+OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate", "--store"))
 
 
 def main() -> NoReturn:
@@ -66,7 +66,7 @@ def start_early(argv: Sequence[str]) -> Launching | None:
     """Start the worker of the flow that *argv* runs, if *argv* clearly names one or has a sentence
     for it. The run does not depend on it.
     """
-    if len(argv) < 2 or not OPTIONS_WITHOUT_RUN.isdisjoint(argv):
+    if len(argv) < 2 or any(word.partition("=")[0] in OPTIONS_WITHOUT_RUN for word in argv):
         return None
     if argv[0] == "run" and not argv[1].startswith("-"):
         from uncaged_engine.worker.client import rouse_flow

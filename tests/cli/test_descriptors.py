@@ -80,6 +80,7 @@ WORDS: Mapping[str, str] = {
     "prune": "prune --older-than 9d",
     "export": "export latest --output {new}",
     "import": "import echo.py",
+    "work": "work --store .",
     "store": "store check .",
 }
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")

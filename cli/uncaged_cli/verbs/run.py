@@ -29,8 +29,10 @@ from ..inputs.options import (
     workspace_options,
 )
 from ..inputs.parameters import gather
+from ..inputs.stores import store_option
 from ..main import run as run_words
 from ..runtime import open_engine
+from ..shared_run import run_shared
 
 if TYPE_CHECKING:
     from uncaged_bundles.contract import Descriptor
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="After success, make the flow NAME of what the agent did, with the questions of `capture`.",
 )
+@store_option(required=False)
 @verbose_option
 @detach_option
 @json_option
@@ -88,6 +91,7 @@ def command(
     only_estimate: bool,
     help_flow: bool,
     learned: str | None,
+    address: str | None,
     verbose: bool,
     detach: bool,
     as_json: bool,
@@ -106,6 +110,24 @@ def command(
     """
     from uncaged_engine.api import RunOptions
 
+    if address is not None:
+        if help_flow or only_estimate or learned is not None:
+            raise UsageError("--help-flow, --estimate and --learn do not go with --store")
+        return run_shared(
+            address,
+            flow,
+            prompt=read_prompt() if prompt == "-" else prompt,
+            params_file=params_file,
+            pairs=pairs,
+            options=RunOptions(
+                agents=parse_agents(agents),
+                agent_settings=parse_agent_settings(agent_settings),
+                **options,
+            ),
+            detach=detach,
+            as_json=as_json,
+            verbose=verbose,
+        )
     if learned is not None:
         check_learning(learned, detach=detach, as_json=as_json)
     engine = open_engine()

@@ -1,0 +1,100 @@
+"""The verb `work`: drives the threads of a shared store on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from uncaged_bundles.errors import UncagedError
+
+from ..display.output import Styled, note
+from ..entry import EXIT_INTERRUPTED
+from ..inputs.stores import store_option
+
+if TYPE_CHECKING:
+    from uncaged_bundles.ids import BundleHash, ThreadId
+    from uncaged_engine.services.shared import DriveThread, Recorder
+
+DEFAULT_SLOTS = 4
+
+
+@click.command()
+@store_option(required=True)
+@click.option(
+    "--slots",
+    type=click.IntRange(1, 1000),
+    default=DEFAULT_SLOTS,
+    metavar="N",
+    show_default=True,
+    help="Threads at a time, for each worker of the store; the worker started last sets it.",
+)
+@click.option(
+    "--until-idle", is_flag=True, help="End once no thread of the store runs or waits for a worker."
+)
+def command(*, address: str, slots: int, until_idle: bool) -> int:
+    """Make this machine a worker of a shared store: it drives threads that `run --store` starts
+    anywhere, and those of workers that died.
+
+    Scripts run in the current directory, with this machine's sandbox and secrets. Ctrl-C takes no
+    more threads and ends once those that run are left; a second one ends at once, and other workers
+    take them over.
+
+    \b
+    Examples:
+      uncaged-workflow work --store postgresql://db.example/team
+      uncaged-workflow work --store postgresql://db.example/team --slots 8 --until-idle
+    """
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.shared.driving import ThreadDriving, worker_place
+    from uncaged_engine.shared.opening import opened_shared
+    from uncaged_engine.shared.replica import replica
+    from uncaged_engine.threads.starting import Chance
+
+    stop = threading.Event()
+    _end_on_signals(stop)
+    chance = Chance()
+    with (
+        opened_shared(address) as (backend, dispatcher),
+        replica(backend, Store.open(), chance) as copies,
+    ):
+        driving = ThreadDriving(copies, worker_place(chance.clock_ms))
+        note(f"worker of {backend.address}, {slots} threads at a time")
+        try:
+            dispatcher.work(_noted(driving.drive), slots=slots, until_idle=until_idle, stop=stop)
+        except UncagedError as exc:
+            note(Styled("error: ", "red"), str(exc))
+            _leave(exc.exit_code)  # threads that others drive by now must not go on here
+        driving.close()
+    return 0
+
+
+def _noted(drive: DriveThread) -> DriveThread:
+    """Return *drive* with a line at the begin and the end of each thread."""
+
+    def noted(bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
+        note(f"thread {thread}: driven here")
+        word = drive(bundle, thread, record)
+        note(f"thread {thread}: {word}")
+        return word
+
+    return noted
+
+
+def _end_on_signals(stop: threading.Event) -> None:
+    def end(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            _leave(EXIT_INTERRUPTED)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
+def _leave(code: int) -> NoReturn:
+    """End this process at once, with all that it drives."""
+    sys.stderr.flush()
+    os._exit(code)

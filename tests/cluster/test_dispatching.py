@@ -1,0 +1,258 @@
+"""Threads on a shared store, with real workers: one dies at a crash window, one in an effect."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.bundles import source
+from testbed.foreground import at_window, environment
+from testbed.postgres import PostgresServer
+from testbed.windows import window
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.storage.store import Store
+from uncaged_cli.main import run as run_words
+from uncaged_cluster.store import open_store
+from uncaged_engine.api import Engine
+from uncaged_engine.shared.dispatch import ExchangeReader
+from uncaged_engine.stores.checking import check_store
+from uncaged_engine.stores.copying import copy_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+
+UNRECORDED = window("the store has a step that the dispatcher does not know")
+UNWRITTEN = window("submitted and never written; its worker gives it up")
+CALLS = 6
+DEADLY = f"/{CALLS - 2}"
+"""Path of the request in which the second worker is killed."""
+PATIENCE_S = 120
+
+
+@dataclass
+class CountingServer:
+    """A web server that counts the requests. victim: a process to kill at the path `DEADLY`."""
+
+    requests: list[str] = field(default_factory=list)
+    victim: subprocess.Popen[bytes] | None = None
+    port: int = 0
+
+    def answer(self, path: str) -> None:
+        self.requests.append(path)
+        if path == DEADLY and self.victim is not None:
+            self.victim.send_signal(signal.SIGKILL)
+            self.victim.wait()
+            self.victim = None
+
+
+@contextmanager
+def counting_server() -> Iterator[CountingServer]:
+    counting = CountingServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            counting.answer(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Ignore that a killed client has hung up."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        counting.port = server.server_address[1]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield counting
+        server.shutdown()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A thread after two deaths. requests: how often each path was asked for. follower: exit
+    code and output of the process that started the thread. last: the worker that ended it.
+    """
+
+    address: str
+    schema: str
+    requests: Counter[str]
+    follower: tuple[int, str]
+    last: subprocess.CompletedProcess[str]
+    directory: Path
+
+    @property
+    def end(self) -> Any:
+        """The follower's last line."""
+        return json.loads(self.follower[1].splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Some fifteen seconds: three workers, which import DBOS, and two deaths. The first one dies
+    with a step in the store that DBOS does not know, the second in an effect.
+    """
+    directory = tmp_path_factory.mktemp("shared")
+    schema = postgres.new_schema()
+    address = postgres.address(schema)
+    with counting_server() as server, ExitStack() as stack:
+        _fill(address, directory / "origin", server.port)
+        run = ("-m", "uncaged_cli", "run", "calls", "--store", address, "--json")
+        follower = stack.enter_context(_process(directory / "person", *run, pipe=True))
+        work = ("uncaged_cli", "work", "--store", address, "--slots", "2")
+        dying = at_window(UNRECORDED, work[0], count=3)
+        first = stack.enter_context(_process(directory / "first", *dying, *work[1:]))
+        first.wait(PATIENCE_S)
+        server.victim = stack.enter_context(_process(directory / "second", "-m", *work))
+        server.victim.wait(PATIENCE_S)
+        last = subprocess.run(
+            [sys.executable, "-m", *work, "--until-idle"],
+            env=_environment(directory / "third"),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        output, _ = follower.communicate(timeout=PATIENCE_S)
+        yield Scene(
+            address=address,
+            schema=schema,
+            requests=Counter(server.requests),
+            follower=(follower.returncode, output.decode()),
+            last=last,
+            directory=directory,
+        )
+
+
+def test_a_thread_outlives_its_workers(scene: Scene) -> None:
+    """The third worker ends it without an operator, and the process that started it gets the
+    result.
+    """
+    assert scene.last.returncode == 0, scene.last.stderr
+    assert "completed" in scene.last.stderr
+    assert scene.follower[0] == 0, scene.follower[1]
+    assert scene.end["thread"]["status"] == "completed"
+    assert scene.end["thread"]["steps"] == CALLS
+
+
+def test_only_effects_in_flight_at_a_death_are_repeated(scene: Scene) -> None:
+    """Counted where they happen: each once, and the one in which a worker was killed twice."""
+    assert scene.requests == {f"/{n}": 2 if f"/{n}" == DEADLY else 1 for n in range(CALLS)}
+
+
+def test_the_steps_of_its_workflow_are_those_of_the_journal(
+    scene: Scene, postgres: PostgresServer
+) -> None:
+    """Also the one of which DBOS did not know: number, kind, and digest of the line."""
+    thread = scene.end["thread"]["threadId"]
+    with postgres.connect(options=f"-c search_path={scene.schema}_dbos") as rows:
+        found = rows.execute(
+            "SELECT function_name, output FROM operation_outputs"
+            " WHERE workflow_uuid = %s ORDER BY function_id",
+            [thread],
+        ).fetchall()
+        [(status,)] = rows.execute(
+            "SELECT status FROM workflow_status WHERE workflow_uuid = %s", [thread]
+        ).fetchall()
+    with closing(open_store(scene.address, create=False, is_visible=True)) as store:
+        entry = store.threads.locate(thread)
+        reader = ExchangeReader()
+        lines = store.threads.read(entry.bundle, entry.id)
+        steps = [one for line in lines if (one := reader.read(line)) is not None]
+    assert [(kind, json.loads(output)) for kind, output in found] == [
+        (one.kind, {"seq": one.seq, "kind": one.kind, "digest": one.digest}) for one in steps
+    ]
+    assert len(found) == CALLS
+    assert status == "SUCCESS"
+
+
+def test_the_store_is_whole_and_a_copy_of_the_thread_is_proved(scene: Scene) -> None:
+    """`store check` finds nothing, and `verify` replays it in a directory."""
+    target = Engine.open(scene.directory / "back")
+    with closing(open_store(scene.address, create=False, is_visible=True)) as store:
+        assert check_store(store, progress=lambda _kind, _count: None).problems == []
+        backend = DirectoryBackend(target.store)
+        copy_store(store, backend, replace=True, progress=lambda _kind, _count: None)
+    assert target.verify("latest").ok
+
+
+def test_a_starter_that_dies_leaves_no_thread(scene: Scene, postgres: PostgresServer) -> None:
+    """It submits the thread before it writes it: nothing is there but a workflow, which a worker
+    gives up.
+    """
+    words = ("run", "calls", "--store", scene.address, "--detach")
+    with closing(open_store(scene.address, create=False, is_visible=True)) as store:
+        before = store.threads.page(limit=10)
+        dying = at_window(UNWRITTEN, "uncaged_cli")
+        with _process(scene.directory / "person", *dying, *words) as starter:
+            starter.wait(PATIENCE_S)
+        assert store.threads.page(limit=10) == before
+    with postgres.connect(options=f"-c search_path={scene.schema}_dbos") as rows:
+        [(count,)] = rows.execute(
+            "SELECT count(*) FROM workflow_status WHERE status = 'ENQUEUED'"
+        ).fetchall()
+    assert count == 1
+
+
+@pytest.mark.parametrize("verb", ["run", "work"])
+def test_a_directory_is_no_shared_store(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The refusal comes before anything is started."""
+    Store.open(tmp_path)
+    words = ["calls"] if verb == "run" else []
+    assert run_words([verb, *words, "--store", str(tmp_path)]) == RefusedError.exit_code
+    assert "is a directory, whose threads run on this machine alone" in capsys.readouterr().err
+
+
+def _fill(address: str, directory: Path, port: int) -> None:
+    """Make the store from a directory with one flow of its own."""
+    origin = Engine.open(directory)
+    origin.add("calls", _calls(port), accept=lambda _: True)
+    with closing(open_store(address, create=True, is_visible=True)) as store:
+        backend = DirectoryBackend(origin.store)
+        copy_store(backend, store, replace=False, progress=lambda _kind, _count: None)
+
+
+def _calls(port: int) -> bytes:
+    """A flow with `CALLS` requests."""
+    body = f"""
+    for n in range({CALLS}):
+        yield {{"http": {{"url": f"http://127.0.0.1:{port}/{{n}}"}}}}
+    return {{"success": True, "message": "done"}}
+"""
+    return source("calls", body, policy={"http": {"hosts": [f"127.0.0.1:{port}"], "private": True}})
+
+
+@contextmanager
+def _process(home: Path, *python: str, pipe: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    """Run an interpreter with a store directory of its own; it is killed at the end. pipe: its
+    standard output is read.
+    """
+    home.mkdir(exist_ok=True)
+    with subprocess.Popen(
+        [sys.executable, *python],
+        env=_environment(home),
+        cwd=home,
+        stdout=subprocess.PIPE if pipe else None,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
