@@ -121,9 +121,15 @@ class LiveList:
                 self._end()
 
     async def _begin(self) -> None:
-        running = await asyncio.to_thread(self._engine.running)
-        if self._clients:
-            self._see([(one.hash, one.thread_id) for one in running])
+        while self._clients:
+            try:
+                running = await asyncio.to_thread(self._engine.running)
+            except (UncagedError, OSError):
+                await asyncio.sleep(LOOK_S)  # the store is away
+                continue
+            if self._clients:
+                self._see([(one.hash, one.thread_id) for one in running])
+            return
 
     def _end(self) -> None:
         self._hub.taken_up.remove(self._see)

@@ -3,8 +3,8 @@
 Rule 1: a request reaches a route only through the guard.
 Rule 2: at the end no connection is accepted any more, each route finishes its requests within the
 drain time, and only then the connections are closed; a second signal skips the wait.
-Rule 3: due schedules and sleeping threads are started beside that, as `due` does, and the index of
-threads is completed.
+Rule 3: beside that the index of threads is completed, and then due schedules and sleeping threads
+are started, as `due` does.
 """
 
 from __future__ import annotations
@@ -180,14 +180,17 @@ async def _serve(
     routing = dispatching([lifespan.route for lifespan in started], read_only=read_only)
     app = guarded(routing, guard, is_public=is_public)
     server = DrainingServer(_config(app, times, place), lambda: ready(serving), drain)
-    tasks = [asyncio.create_task(_complete_index(engine))]
-    if not read_only:
-        tasks.append(asyncio.create_task(start_due(engine, times.due_s, report)))
+
+    async def look_after_store() -> None:
+        await _complete_index(engine)  # first: a look for due threads needs it, and would read all
+        if not read_only:
+            await start_due(engine, times.due_s, report)
+
+    looking = asyncio.create_task(look_after_store())
     try:
         await server.serve([listener])
     finally:
-        for task in tasks:
-            task.cancel()
+        looking.cancel()
         for lifespan in started:
             await lifespan.cancel()
 

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 from testbed.bundles import granted, place, place_script, script_of, source
+from testbed.foreground import at_window, environment
+from testbed.windows import window
 from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.storage.store import HOME_VARIABLE
 from uncaged_capture.as_test import MAX_BYTES, default_name, replay_past_run, write_test
 from uncaged_engine.api import Engine
 from uncaged_engine.services.blobs import BlobDirectory
@@ -131,6 +134,30 @@ def test_a_failed_replacement_keeps_the_former_test(
             written(engine, target, "y" * 60, force=True)
     assert replayed(target) == ""
     assert sorted(path.name for path in tmp_path.glob("*test_run*")) == ["test_run", "test_run.py"]
+
+
+@pytest.mark.slow
+def test_a_kill_between_the_two_renames_loses_no_test(engine: Engine, tmp_path: Path) -> None:
+    """The former directory is in the temporary one, which stays; the next export has its place."""
+    target = tmp_path / "test_run.py"
+    former = (written(engine, target) / "journal.data.jsonl").read_bytes()
+    at = window("the former directory is in the temporary one, which stays")
+    done = subprocess.run(
+        [
+            *(sys.executable, *at_window(at, "uncaged_cli")),
+            *("export", "latest", str(target), "--as-test", "--force"),
+        ],
+        env={**environment(), HOME_VARIABLE: str(engine.store.root)},
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == -9, done.stderr
+    assert not target.with_suffix("").exists()
+    [kept] = tmp_path.glob(".test_run-*/old/journal.data.jsonl")
+    assert kept.read_bytes() == former
+    written(engine, target, force=True)
+    assert replayed(target) == ""
 
 
 def test_a_secret_of_this_machine_is_refused(engine: Engine, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from testbed.bundles import COUNT, granted, place_script, script_of, source
 from testbed.processes import end_workers
+from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.api import Engine, Event
+from uncaged_engine.api import Engine, Event, ThreadSummary
 from uncaged_engine.services.threads import records_between
 from uncaged_serve import live_list
 from uncaged_serve.hub import hub_of
@@ -143,21 +144,30 @@ def test_no_thread_is_lost(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_ends_beyond_the_bound(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list shows how threads ended that were too many to be followed, and follows one of them
-    as soon as another has ended.
+    """The list shows how threads ended that were too many to be followed, also if the store was
+    away at first, and follows one of them as soon as another has ended.
     """
     monkeypatch.setattr(live_list, "INTERVAL_S", 0.0)
     monkeypatch.setattr(live_list, "LOOK_S", 0.01)
     monkeypatch.setattr(live_list, "MOST_FOLLOWED", 1)
+    threads = [engine.run("sleeper", prompt="") for _ in range(3)]
+    failures: list[Exception] = [StorageError("the store is away")]
+    running = Engine.running
+
+    def sometimes(engine: Engine) -> list[ThreadSummary]:
+        if failures:
+            raise failures.pop()
+        return running(engine)
 
     async def work() -> None:
         async with LiveList(engine).changes() as found:
             client = Client(found)
-            threads = [engine.run("sleeper", prompt="") for _ in range(3)]
             for thread in threads:
                 await client.until(thread, "running")
             for thread in reversed(threads):
                 await asyncio.to_thread(engine.kill, thread)
                 await client.until(thread, "killed")
+        assert not failures
 
+    monkeypatch.setattr(Engine, "running", sometimes)
     run(work)

@@ -39,6 +39,14 @@ def test_a_bundle_is_kept_under_its_hash(backend: StoreBackend, connect: Connect
         other.get(bundle_hash(b"no bundle"))
 
 
+def test_a_bundle_that_cannot_run_here_is_kept(backend: StoreBackend) -> None:
+    """A bundle with an effect of a package that is not installed, or of another version of the
+    contract, is bytes like any other.
+    """
+    sources = [source("other", "\n    yield\n", policy={"of-a-package": {}}), b"contract = 2\n"]
+    assert [backend.bundles.get(backend.bundles.put(one)) for one in sources] == sources
+
+
 def test_a_blob_is_kept_under_its_hash(backend: StoreBackend, connect: Connect) -> None:
     """Any bytes are a blob; a missing one is damage, since a line names it."""
     contents = [b"", b"\0\xff\n", b"x" * 3_000_000]

@@ -204,21 +204,10 @@ class Store:
         """Store the bundle's bytes for good, and a copy of its descriptor for readers. Existing
         bytes are kept.
 
-        Raises:
-            DamagedError: the file has other bytes with the same XXH64; they are not replaced.
+        Raises: as `put_source`.
         """
-        path = self.bundle_path(bundle.hash)
-        stored = read_if_there(path)
-        if stored is None:
-            write_atomically(path, bundle.source)
-        elif stored == bundle.source:
-            # crash here, at the former try: renamed, and the name not yet on disk
-            sync_directory(self.bundles)
-        else:
-            raise DamagedError(
-                f"{path} holds other bytes than the bundle that is to be stored under this hash; move that file away"
-            )
-        copy = path.with_suffix(".yaml")
+        self.put_source(bundle.source)
+        copy = self.bundle_path(bundle.hash).with_suffix(".yaml")
         if not copy.exists():
             import yaml
 
@@ -232,6 +221,27 @@ class Store:
                 width=120,
             )
             write_atomically(copy, text.encode())
+
+    def put_source(self, source: bytes) -> BundleHash:
+        """Store a bundle's bytes for good and return their hash. They are validated when they are
+        loaded, not here.
+
+        Raises:
+            DamagedError: the file has other bytes with the same XXH64; they are not replaced.
+        """
+        hash = bundle_hash(source)
+        path = self.bundle_path(hash)
+        stored = read_if_there(path)
+        if stored is None:
+            write_atomically(path, source)
+        elif stored == source:
+            # crash here, at the former try: renamed, and the name not yet on disk
+            sync_directory(self.bundles)
+        else:
+            raise DamagedError(
+                f"{path} holds other bytes than the bundle that is to be stored under this hash; move that file away"
+            )
+        return hash
 
     def load_bundle(self, hash: BundleHash, known_effects: EffectKinds | None = None) -> Bundle:
         """Return the bundle with this hash; its bytes are hashed and validated again.

@@ -120,7 +120,7 @@ def count(store: Store, *, most_read: int | None = None) -> ThreadCounts:
     return ThreadCounts(statuses=numbers, unread=max(0, left))
 
 
-def complete_index(store: Store, *, part_size: int = 20) -> Iterator[int]:
+def complete_index(store: Store, *, part_size: int = 50) -> Iterator[int]:
     """Read the journals that the index lacks, those started last first; yield the size of each part
     that was read and kept. Journals that the index cannot keep are read once.
     """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, NotFoundError
+from uncaged_bundles.errors import BundleError, DamagedError, EnvironmentLacks, NotFoundError
 from uncaged_bundles.ids import BundleHash, bundle_hash
 from uncaged_bundles.storage.files import read_if_there
 from uncaged_bundles.storage.store import Store
@@ -24,12 +24,20 @@ class DirectoryBundles:
         self._store = store
 
     def put(self, source: bytes) -> BundleHash:
-        """See `BundleStorage.put`. Raises besides: BundleError, for bytes that are no bundle."""
-        from uncaged_bundles.validation.validate import read_bundle
+        """See `BundleStorage.put`. A bundle that cannot run here (a package for one of its effects
+        is missing) gets no copy of its descriptor.
 
-        bundle = read_bundle(source, KNOWN)
-        self._store.put_bundle(bundle)
-        return bundle.hash
+        Raises besides: BundleError, for more bytes than a bundle may have.
+        """
+        from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, read_bundle
+
+        try:
+            self._store.put_bundle(read_bundle(source, KNOWN))
+        except (BundleError, EnvironmentLacks):
+            if len(source) > MAX_SOURCE_BYTES:
+                raise
+            return self._store.put_source(source)
+        return bundle_hash(source)
 
     def get(self, hash: BundleHash) -> bytes:
         path = self._store.bundle_path(hash)
