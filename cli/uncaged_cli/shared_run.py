@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.errors import StorageError
+
 from .display import json_output
 from .display.output import note, result
 from .display.plain import FollowedRecord
@@ -96,6 +98,10 @@ def _follow(
             # its commands are for a thread of a directory
             shown.end(replace(last, commands=()), summary_of(final))
         return last.exit_code
+    except StorageError as exc:
+        raise StorageError(
+            f"thread {place[1]} goes on at its worker, and cannot be followed: {exc}"
+        ) from exc
     except KeyboardInterrupt:
         note(f"\nthread {place[1]} goes on at its worker")
         return EXIT_INTERRUPTED

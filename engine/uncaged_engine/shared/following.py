@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import closing
 
+from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..journal.blobs import BlobDirectory, named_in
@@ -15,33 +18,60 @@ from .replica import Replica
 
 LOOK_S = 0.5
 """How often a follower without a new line asks whether a worker has the thread."""
+OUTAGE_S = 60.0
+"""How long the store may fail before a follower gives up."""
 
 
 def follow_shared(
     replica: Replica, dispatcher: Dispatcher, bundle: BundleHash, thread: ThreadId
 ) -> Iterator[Event]:
     """Yield the records of a thread from its start on, until it has ended or no worker has it."""
-    threads, blobs = replica.backend.threads, BlobDirectory(replica.files.blobs)
+    blobs = BlobDirectory(replica.files.blobs)
     place = 0
+    for line in _lines(replica, dispatcher, bundle, thread):
+        for name in named_in(line):
+            replica.fetch_blob(name)
+        place += len(line)
+        [record] = parse_records(line, blobs)
+        yield Event(kind="record", body=record, place=place)
+        if line.startswith(END):
+            return
+
+
+def _lines(
+    replica: Replica, dispatcher: Dispatcher, bundle: BundleHash, thread: ThreadId
+) -> Iterator[bytes]:
+    """Yield lines until no worker has the thread, also past an outage of the store."""
+    number = 0
+    failing_since_s: float | None = None
+    while True:
+        try:
+            for line in _until_left(replica, dispatcher, (bundle, thread), number):
+                number += 1
+                failing_since_s = None
+                yield line
+            return
+        except StorageError:
+            now_s = time.monotonic()
+            failing_since_s = now_s if failing_since_s is None else failing_since_s
+            if now_s - failing_since_s > OUTAGE_S:
+                raise
+        time.sleep(LOOK_S)
+
+
+def _until_left(
+    replica: Replica, dispatcher: Dispatcher, thread: tuple[BundleHash, ThreadId], number: int
+) -> Iterator[bytes]:
     is_left = False
-    stream = threads.follow(bundle, thread, timeout_s=LOOK_S)
-    try:
+    following = replica.backend.threads.follow(*thread, from_line=number, timeout_s=LOOK_S)
+    with closing(following) as stream:
         for lines in stream:
-            for line in lines:
-                for name in named_in(line):
-                    replica.fetch_blob(name)
-                place += len(line)
-                [record] = parse_records(line, blobs)
-                yield Event(kind="record", body=record, place=place)
-                if line.startswith(END):
-                    return
-            if not lines and is_left:
-                return
+            yield from lines
             if not lines:
-                # lines that came before its end are read once more
-                is_left = not dispatcher.is_pending(thread)
-    finally:
-        stream.close()
+                if is_left:
+                    return
+                # the lines that came before its end are read once more
+                is_left = not dispatcher.is_pending(thread[1])
 
 
 def view_shared(replica: Replica, bundle: BundleHash, thread: ThreadId) -> ThreadView:

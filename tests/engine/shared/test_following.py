@@ -1,0 +1,85 @@
+"""Following of a shared store's thread: its lines once each, also past an outage."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.journals import NOW_MS, Script
+from testbed.stored_threads import entry_of, script
+from uncaged_bundles.errors import StorageError
+from uncaged_bundles.storage.store import Store
+from uncaged_engine.shared import following
+from uncaged_engine.shared.following import follow_shared
+from uncaged_engine.shared.replica import replica
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+from uncaged_engine.stores.directory.threads import DirectoryThreads
+from uncaged_engine.stores.protocol import ThreadNotes
+from uncaged_engine.threads.starting import Chance
+
+
+@dataclass
+class ScriptedDispatcher:
+    """A dispatcher that has left all threads. asked: the threads that it was asked about."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def is_pending(self, thread: str) -> bool:
+        self.asked.append(thread)
+        return False
+
+
+def followed(root: Path, found: Script, dispatcher: Any) -> list[Any]:
+    """Follow a thread of a directory to the end of its stream; return its records."""
+    backend = DirectoryBackend(Store.open(root))
+    backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
+    with replica(backend, Store.open(root), Chance(clock_ms=lambda: NOW_MS)) as copies:
+        return [one.body for one in follow_shared(copies, dispatcher, found.bundle, found.thread)]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "LOOK_S", 0.01)
+
+
+def test_an_ended_thread_is_followed_to_its_end(tmp_path: Path) -> None:
+    """The end closes the stream without a question to the dispatcher."""
+    dispatcher = ScriptedDispatcher()
+    records = followed(tmp_path, script(steps=2).end("completed", result=None), dispatcher)
+    assert [one.get("seq") for one in records] == [None, 1, 1, 2, 2, None]
+    assert records[-1]["end"] == "completed"
+    assert dispatcher.asked == []
+
+
+def test_a_thread_that_no_worker_has_is_left(tmp_path: Path) -> None:
+    """Without an end, the stream closes once the dispatcher has no worker for it."""
+    dispatcher, found = ScriptedDispatcher(), script(steps=2)
+    assert len(followed(tmp_path, found, dispatcher)) == len(found.sealed)
+    assert dispatcher.asked == [found.thread]
+
+
+def test_an_outage_repeats_and_loses_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream goes on behind the last line; an outage that lasts is the follower's error."""
+    follow = DirectoryThreads.follow
+    calls: list[int] = []
+
+    def failing(
+        self: DirectoryThreads, bundle: Any, thread: Any, *, from_line: int = 0, timeout_s: float
+    ) -> Generator[list[bytes]]:
+        calls.append(from_line)
+        for lines in follow(self, bundle, thread, from_line=from_line, timeout_s=timeout_s):
+            yield lines[:2]
+            raise StorageError("the database is gone")
+
+    monkeypatch.setattr(DirectoryThreads, "follow", failing)
+    found = script(steps=2).end("completed", result=None)
+    assert len(followed(tmp_path / "a", found, ScriptedDispatcher())) == len(found.sealed)
+    assert calls == [0, 2, 4]
+    monkeypatch.setattr(following, "OUTAGE_S", 0)
+    with pytest.raises(StorageError, match="the database is gone"):
+        followed(tmp_path / "b", script(steps=2), ScriptedDispatcher())
