@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any
 
 import sqlalchemy
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
+from psycopg import sql
 from sqlalchemy.exc import DBAPIError
 from uncaged_bundles.errors import StorageError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_engine.services.shared import (
     DriveThread,
-    StoreLost,
     ThreadExchange,
 )
 
@@ -45,7 +47,9 @@ POLL_S = 0.2
 """How often a worker asks for threads."""
 REAP_S = 1.0
 """How often a worker looks for dead ones, and at its own session."""
+SETUP_S = 120.0
 DRAIN_S = 7 * 24 * 3600
+_SETUP_NOTE = f"tables of DBOS {version('dbos')} for uncaged-workflow"
 _JSON = DBOSPortableJSONSerializer()
 
 
@@ -64,7 +68,6 @@ class DbosDispatcher:
             "postgresql+psycopg://", creator=self._connect, pool_pre_ping=True
         )
         self._client: DBOSClient | None = None
-        logging.getLogger("dbos").setLevel(logging.ERROR)
 
     def submit(self, bundle: BundleHash, thread: ThreadId) -> None:
         with self._explained():
@@ -91,12 +94,13 @@ class DbosDispatcher:
         def drive_workflow(bundle: str, thread: str) -> str:
             try:
                 return drive(parse_bundle_hash(bundle), parse_thread_id(thread), _record)
-            except StoreLost:
+            except StorageError:  # also `StoreLost`
                 lost.set()
                 threading.Event().wait()  # rule 3
                 raise
 
-        self._launch(worker_name(self._session), slots, drive_workflow)
+        with self._setting_up():
+            self._launch(worker_name(self._session), slots, drive_workflow)
         while not stop.is_set():
             self._require_session(number, lost)
             with self._explained():
@@ -127,7 +131,7 @@ class DbosDispatcher:
             "executor_id": executor,
             "serializer": _JSON,
             "enable_otlp": False,
-            "log_level": "ERROR",
+            "log_level": "CRITICAL",  # errors of the launch are raised, too
         }
         DBOS(config=config)
         if drive is None:
@@ -135,6 +139,7 @@ class DbosDispatcher:
         else:
             DBOS.workflow(name=WORKFLOW)(drive)
         DBOS.launch()
+        logging.getLogger("dbos").setLevel(logging.ERROR)
         if drive is not None:
             DBOS.register_queue(
                 QUEUE,
@@ -171,17 +176,22 @@ class DbosDispatcher:
     def _any_active(self, **more: Any) -> bool:
         with self._explained():
             found = self._clients().list_workflows(
-                status=ACTIVE, name=WORKFLOW, limit=1, load_input=False, load_output=False, **more
+                status=ACTIVE,
+                name=WORKFLOW,
+                app_version=PROTOCOL,
+                limit=1,
+                load_input=False,
+                load_output=False,
+                **more,
             )
         return bool(found)
 
     def _clients(self) -> DBOSClient:
         if self._client is None:
-            if not self._session.query(
-                "SELECT to_regclass(%s) IS NOT NULL", [f"{self._schema}.workflow_status"]
-            )[0][0]:
-                self._launch("setup", 0, None)
-                DBOS.destroy(destroy_registry=True)
+            if not self._is_set_up():
+                with self._setting_up():
+                    self._launch("setup", 0, None)
+                    DBOS.destroy(destroy_registry=True)
             self._client = DBOSClient(
                 system_database_engine=self._engine,
                 dbos_system_schema=self._schema,
@@ -190,6 +200,39 @@ class DbosDispatcher:
                 retry_connection_errors=False,
             )
         return self._client
+
+    def _is_set_up(self) -> bool:
+        """Tell whether the tables have been brought to the version of this DBOS."""
+        [(noted,)] = self._session.query(
+            "SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", [self._schema]
+        )
+        return bool(noted == _SETUP_NOTE)
+
+    @contextmanager
+    def _setting_up(self) -> Iterator[None]:
+        """Hold a lock while DBOS changes its tables, and note the version in the schema's comment:
+        a client that comes meanwhile waits.
+
+        Neither holder nor waiter has a transaction open, for which DBOS's `CREATE INDEX
+        CONCURRENTLY` would wait in turn.
+        """
+        key = [self._watching.lock_key("dispatcher")]
+        give_up_s = time.monotonic() + SETUP_S
+        with self._explained():
+            while not self._watching.query("SELECT pg_try_advisory_lock(%s)", key)[0][0]:
+                if time.monotonic() > give_up_s:
+                    raise StorageError(
+                        f"{self._session.address}: another process sets up DBOS for too long; look at pg_stat_activity"
+                    )
+                time.sleep(POLL_S)
+            try:
+                yield
+                # after a death before this note, the next process looks at the tables again
+                if not self._is_set_up():
+                    comment = sql.SQL("COMMENT ON SCHEMA {} IS {}")
+                    self._watching.query(comment.format(sql.Identifier(self._schema), _SETUP_NOTE))
+            finally:
+                self._watching.query("SELECT pg_advisory_unlock(%s)", key)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

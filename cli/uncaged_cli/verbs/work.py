@@ -49,19 +49,23 @@ def command(*, address: str, slots: int, until_idle: bool) -> int:
       uncaged-workflow work --store postgresql://db.example/team --slots 8 --until-idle
     """
     from uncaged_bundles.storage.store import Store
+    from uncaged_engine.sandbox.mechanism import choose
+    from uncaged_engine.settings.loading import load
     from uncaged_engine.shared.driving import ThreadDriving, worker_place
     from uncaged_engine.shared.opening import opened_shared
     from uncaged_engine.shared.replica import replica
     from uncaged_engine.threads.starting import Chance
 
+    store = Store.open()
+    choose(load(store).sandbox)  # a worker without a sandbox would leave each thread unfinished
     stop = threading.Event()
     _end_on_signals(stop)
     chance = Chance()
     with (
         opened_shared(address) as (backend, dispatcher),
-        replica(backend, Store.open(), chance) as copies,
+        replica(backend, store, chance) as copies,
     ):
-        driving = ThreadDriving(copies, worker_place(chance.clock_ms))
+        driving = ThreadDriving(copies, worker_place(chance.clock_ms), _report)
         note(f"worker of {backend.address}, {slots} threads at a time")
         try:
             dispatcher.work(_noted(driving.drive), slots=slots, until_idle=until_idle, stop=stop)
@@ -70,6 +74,10 @@ def command(*, address: str, slots: int, until_idle: bool) -> int:
             _leave(exc.exit_code)  # threads that others drive by now must not go on here
         driving.close()
     return 0
+
+
+def _report(thread: ThreadId, problem: str) -> None:
+    note(Styled("warning: ", "yellow"), f"thread {thread} {problem}")
 
 
 def _noted(drive: DriveThread) -> DriveThread:

@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from ..shared.dispatch import Dispatcher, DriveThread, Recorder, SharedStore, ThreadExchange
-from ..shared.driving import StoreLost
 
-__all__ = ["Dispatcher", "DriveThread", "Recorder", "SharedStore", "StoreLost", "ThreadExchange"]
+__all__ = ["Dispatcher", "DriveThread", "Recorder", "SharedStore", "ThreadExchange"]

@@ -57,8 +57,8 @@ DriveThread = Callable[[BundleHash, ThreadId, Recorder], str]
 """Drives a thread and returns the word with which it was left.
 
 Raises:
-    StoreLost: the thread may belong to another worker by now. The caller's process must end without
-        a result.
+    StorageError: the thread may belong to another worker by now. The caller's process must end
+        without a result.
 """
 
 

@@ -72,7 +72,11 @@ class WorkerPlace:
 class ThreadDriving:
     """Services of this process's drivers. Make it in a thread of execution that outlives them."""
 
-    def __init__(self, replica: Replica, place: WorkerPlace) -> None:
+    def __init__(
+        self, replica: Replica, place: WorkerPlace, report: Callable[[ThreadId, str], None]
+    ) -> None:
+        """Args: report: called with a sentence for a thread that cannot be driven here."""
+        self._report = report
         self._replica = replica
         self._place = place
         self._cells = _CellShelf(replica)
@@ -84,8 +88,17 @@ class ThreadDriving:
         """Drive a thread (`DriveThread`).
 
         Raises:
-            StoreLost: another worker may have it. UncagedError: it cannot be driven here.
+            StorageError: the store, or the ownership of the thread, was lost.
         """
+        try:
+            return self._drive_owned(bundle, thread, record)
+        except StorageError:
+            raise
+        except UncagedError as exc:
+            self._report(thread, f"cannot be driven here: {exc}")
+            return "interrupted"
+
+    def _drive_owned(self, bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
         owner = self._owned(bundle, thread)
         if owner is None:
             return MISSING
@@ -145,6 +158,7 @@ class ThreadDriving:
                 if journal.lost is None:
                     info = InfoLog(files.info_path(bundle, thread), self._place.clock_ms)
                     info.note("5XN7QD2B", f"cannot be driven: {exc}")
+                    self._report(thread, f"cannot be driven here: {exc}")
                 word = "interrupted"
             if journal.lost is not None:
                 raise StoreLost(f"thread {thread}: {journal.lost}") from journal.lost

@@ -56,7 +56,7 @@ def copies(backend: StoreBackend, tmp_path: Path) -> Iterator[Replica]:
 @pytest.fixture
 def threads(copies: Replica, tmp_path: Path) -> Iterator[ThreadDriving]:
     where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
-    with closing(ThreadDriving(copies, where)) as made:
+    with closing(ThreadDriving(copies, where, lambda _thread, _problem: None)) as made:
         yield made
 
 
