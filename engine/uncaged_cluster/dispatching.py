@@ -64,9 +64,8 @@ class DbosDispatcher:
         self._session = session
         self._watching = DatabaseSession(session.address)
         self._schema = f"{session.address.schema}_dbos"
-        self._engine = sqlalchemy.create_engine(
-            "postgresql+psycopg://", creator=self._connect, pool_pre_ping=True
-        )
+        # without a ping before each use, which took a third of a step: a lost session ends a worker
+        self._engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=self._connect)
         self._client: DBOSClient | None = None
 
     def submit(self, bundle: BundleHash, thread: ThreadId) -> None:
