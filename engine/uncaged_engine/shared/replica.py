@@ -72,7 +72,13 @@ class Replica:
             NotFoundError: there is none.
         """
         with self._lock:
-            name, bundle = self._registry().resolve(flow)
+            registry = self._registry()
+            try:
+                name, bundle = registry.resolve(flow)
+            except NotFoundError as exc:
+                raise NotFoundError(
+                    f"{self.backend.address} has no flow {flow!r}; `uncaged-workflow store copy` brings those of a directory"
+                ) from exc
         return name or flow, bundle
 
     def _registry(self) -> Registry:
