@@ -87,7 +87,10 @@ def _follow(
     timeline = Timeline()
     try:
         with choose_view(as_json=as_json, verbose=verbose) as shown:
-            for event in follow_shared(copies, dispatcher, *place):
+            events = follow_shared(
+                copies, dispatcher, *place, still_waits=lambda: _say_it_waits(copies)
+            )
+            for event in events:
                 if "format" in event.body:
                     shown.start(event.body)
                     continue
@@ -105,3 +108,10 @@ def _follow(
     except KeyboardInterrupt:
         note(f"\nthread {place[1]} goes on at its worker")
         return EXIT_INTERRUPTED
+
+
+def _say_it_waits(copies: Replica) -> None:
+    command = f"uncaged-workflow work --store {copies.backend.address}"
+    note(
+        f"no effect of the thread has begun yet; if no worker runs, `{command}` makes this machine one"
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from uncaged_bundles.errors import StorageError
@@ -16,6 +17,7 @@ from ..threads.following import Event
 from .dispatch import Dispatcher
 from .replica import Replica
 
+PATIENCE_S = 5.0
 LOOK_S = 0.5
 """How often a follower without a new line asks whether a worker has the thread."""
 OUTAGE_S = 60.0
@@ -23,12 +25,21 @@ OUTAGE_S = 60.0
 
 
 def follow_shared(
-    replica: Replica, dispatcher: Dispatcher, bundle: BundleHash, thread: ThreadId
+    replica: Replica,
+    dispatcher: Dispatcher,
+    bundle: BundleHash,
+    thread: ThreadId,
+    *,
+    still_waits: Callable[[], None],
 ) -> Iterator[Event]:
-    """Yield the records of a thread from its start on, until it has ended or no worker has it."""
+    """Yield the records of a thread from its start on, until it has ended or no worker has it.
+
+    Args:
+        still_waits: called once if there is nothing but the start record after `PATIENCE_S`.
+    """
     blobs = BlobDirectory(replica.files.blobs)
     place = 0
-    for line in _lines(replica, dispatcher, bundle, thread):
+    for line in _lines(replica, dispatcher, (bundle, thread), still_waits):
         for name in named_in(line):
             replica.fetch_blob(name)
         place += len(line)
@@ -39,14 +50,23 @@ def follow_shared(
 
 
 def _lines(
-    replica: Replica, dispatcher: Dispatcher, bundle: BundleHash, thread: ThreadId
+    replica: Replica,
+    dispatcher: Dispatcher,
+    thread: tuple[BundleHash, ThreadId],
+    still_waits: Callable[[], None],
 ) -> Iterator[bytes]:
     """Yield lines until no worker has the thread, also past an outage of the store."""
     number = 0
+    patient_until_s = time.monotonic() + PATIENCE_S
     failing_since_s: float | None = None
     while True:
         try:
-            for line in _until_left(replica, dispatcher, (bundle, thread), number):
+            for line in _until_left(replica, dispatcher, thread, number):
+                if line is None:
+                    if number == 1 and time.monotonic() > patient_until_s:
+                        patient_until_s = math.inf
+                        still_waits()
+                    continue
                 number += 1
                 failing_since_s = None
                 yield line
@@ -61,7 +81,8 @@ def _lines(
 
 def _until_left(
     replica: Replica, dispatcher: Dispatcher, thread: tuple[BundleHash, ThreadId], number: int
-) -> Iterator[bytes]:
+) -> Iterator[bytes | None]:
+    """Yield lines, and None for each time without one."""
     is_left = False
     following = replica.backend.threads.follow(*thread, from_line=number, timeout_s=LOOK_S)
     with closing(following) as stream:
@@ -70,6 +91,7 @@ def _until_left(
             if not lines:
                 if is_left:
                     return
+                yield None
                 # the lines that came before its end are read once more
                 is_left = not dispatcher.is_pending(thread[1])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +24,29 @@ from uncaged_engine.threads.starting import Chance
 
 @dataclass
 class ScriptedDispatcher:
-    """A dispatcher that has left all threads. asked: the threads that it was asked about."""
+    """A dispatcher that leaves each thread after *pending* questions. asked: the threads that it
+    was asked about.
+    """
 
     asked: list[str] = field(default_factory=list)
+    pending: int = 0
 
     def is_pending(self, thread: str) -> bool:
         self.asked.append(thread)
-        return False
+        return len(self.asked) <= self.pending
 
 
-def followed(root: Path, found: Script, dispatcher: Any) -> list[Any]:
+def followed(
+    root: Path, found: Script, dispatcher: Any, *, still_waits: Callable[[], None] = lambda: None
+) -> list[Any]:
     """Follow a thread of a directory to the end of its stream; return its records."""
     backend = DirectoryBackend(Store.open(root))
     backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
     with replica(backend, Store.open(root), Chance(clock_ms=lambda: NOW_MS)) as copies:
-        return [one.body for one in follow_shared(copies, dispatcher, found.bundle, found.thread)]
+        events = follow_shared(
+            copies, dispatcher, found.bundle, found.thread, still_waits=still_waits
+        )
+        return [one.body for one in events]
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +68,20 @@ def test_a_thread_that_no_worker_has_is_left(tmp_path: Path) -> None:
     dispatcher, found = ScriptedDispatcher(), script(steps=2)
     assert len(followed(tmp_path, found, dispatcher)) == len(found.sealed)
     assert dispatcher.asked == [found.thread]
+
+
+def test_a_follower_is_told_once_that_nothing_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its patience with the start record alone; not while effects of the thread go on."""
+    monkeypatch.setattr(following, "PATIENCE_S", 0.0)
+    told: list[str] = []
+    for name, steps in (("waits", 0), ("goes-on", 2)):
+        dispatcher = ScriptedDispatcher(pending=3)
+        found = script(steps=steps)
+        followed(tmp_path / name, found, dispatcher, still_waits=partial(told.append, name))
+        assert len(dispatcher.asked) == 4
+    assert told == ["waits"]
 
 
 def test_an_outage_repeats_and_loses_no_line(
