@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from testbed.bundles import source
+from testbed.documents import check_document
 from testbed.foreground import at_window, environment
 from testbed.postgres import PostgresServer
 from testbed.windows import window
@@ -118,7 +119,7 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         server.victim = stack.enter_context(_process(directory / "second", "-m", *work))
         server.victim.wait(PATIENCE_S)
         last = subprocess.run(
-            [sys.executable, "-m", *work, "--until-idle"],
+            [sys.executable, "-m", *work, "--until-idle", "--json"],
             env=_environment(directory / "third"),
             capture_output=True,
             text=True,
@@ -141,7 +142,12 @@ def test_a_thread_outlives_its_workers(scene: Scene) -> None:
     result.
     """
     assert scene.last.returncode == 0, scene.last.stderr
-    assert "completed" in scene.last.stderr
+    check_document(["work", "--json"], scene.last.stdout)
+    events = [json.loads(line) for line in scene.last.stdout.splitlines()]
+    assert [(one["event"], one.get("status")) for one in events] == [
+        ("driven", None),
+        ("left", "completed"),
+    ]
     assert scene.follower[0] == 0, scene.follower[1]
     assert scene.end["thread"]["status"] == "completed"
     assert scene.end["thread"]["steps"] == CALLS

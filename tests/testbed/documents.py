@@ -55,7 +55,7 @@ def check_document(words: Sequence[str], stdout: str) -> None:
         return
     documents = (
         [json.loads(line) for line in stdout.splitlines()]
-        if name in ("events", "log")
+        if name in ("events", "log", "work")
         else [json.loads(stdout)]
     )
     for document in documents:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from uncaged_bundles.errors import UncagedError
 
+from ..display import json_output
 from ..display.output import Styled, note
 from ..entry import EXIT_INTERRUPTED
+from ..inputs.options import json_option
 from ..inputs.stores import store_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from uncaged_bundles.ids import BundleHash, ThreadId
     from uncaged_engine.services.shared import DriveThread, Recorder
 
@@ -35,7 +39,8 @@ DEFAULT_SLOTS = 4
 @click.option(
     "--until-idle", is_flag=True, help="End once no thread of the store runs or waits for a worker."
 )
-def command(*, address: str, slots: int, until_idle: bool) -> int:
+@json_option
+def command(*, address: str, slots: int, until_idle: bool, as_json: bool) -> int:
     """Make this machine a worker of a shared store: it drives threads that `run --store` starts
     anywhere, and those of workers that died.
 
@@ -65,10 +70,16 @@ def command(*, address: str, slots: int, until_idle: bool) -> int:
         opened_shared(address) as (backend, dispatcher),
         replica(backend, store, chance) as copies,
     ):
-        driving = ThreadDriving(copies, worker_place(chance.clock_ms), _report)
+        say = _say_as_json if as_json else _say
+        driving = ThreadDriving(
+            copies,
+            worker_place(chance.clock_ms),
+            lambda thread, problem: say(thread, "warning", problem),
+        )
         note(f"worker of {backend.address}, {slots} threads at a time")
         try:
-            dispatcher.work(_noted(driving.drive), slots=slots, until_idle=until_idle, stop=stop)
+            drive = _noted(driving.drive, say)
+            dispatcher.work(drive, slots=slots, until_idle=until_idle, stop=stop)
         except UncagedError as exc:
             note(Styled("error: ", "red"), str(exc))
             _leave(exc.exit_code)  # threads that others drive by now must not go on here
@@ -76,17 +87,29 @@ def command(*, address: str, slots: int, until_idle: bool) -> int:
     return 0
 
 
-def _report(thread: ThreadId, problem: str) -> None:
-    note(Styled("warning: ", "yellow"), f"thread {thread} {problem}")
+def _say(thread: ThreadId, event: str, text: str) -> None:
+    if event == "warning":
+        note(Styled("warning: ", "yellow"), f"thread {thread} {text}")
+    else:
+        note(f"thread {thread}: {text or 'driven here'}")
 
 
-def _noted(drive: DriveThread) -> DriveThread:
-    """Return *drive* with a line at the begin and the end of each thread."""
+def _say_as_json(thread: ThreadId, event: str, text: str) -> None:
+    key = "message" if event == "warning" else "status"
+    json_output.line({"threadId": thread, "event": event, **({key: text} if text else {})})
+
+
+def _noted(drive: DriveThread, say: Callable[[ThreadId, str, str], None]) -> DriveThread:
+    """Return *drive* with an event at the begin and the end of each thread.
+
+    Args:
+        say: takes the thread, ``driven``, ``left`` or ``warning``, and a status or a message.
+    """
 
     def noted(bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
-        note(f"thread {thread}: driven here")
+        say(thread, "driven", "")
         word = drive(bundle, thread, record)
-        note(f"thread {thread}: {word}")
+        say(thread, "left", word)
         return word
 
     return noted
