@@ -48,11 +48,16 @@ def parse_address(text: str, *, is_visible: bool) -> ClusterAddress:
     try:
         parts = urlsplit(text)
         pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    except ValueError as exc:
-        raise UsageError(f"the store's address cannot be read ({exc}); {_NEXT_STEP}") from exc
+    except ValueError:  # its text may have a part of the password
+        raise UsageError(f"the store's address cannot be read; {_NEXT_STEP}") from None
     if parts.scheme not in _SCHEMES or parts.fragment:
         raise UsageError(f"the store's address is no {SCHEME} URL; {_NEXT_STEP}")
     user, at, place = parts.netloc.rpartition("@")
+    if text.count("@") > len(at):  # what follows it, or comes before, may be of a password
+        raise UsageError(
+            f"the store's address has an @ that is not between user and host, or a password with one of /?#@;"
+            f" percent-encode it (@ is %40); {_NEXT_STEP}"
+        )
     name, colon, _ = user.partition(":")
     open_pairs = [(key, value) for key, value in pairs if key not in _SECRET_PARAMETERS]
     if is_visible and (colon or len(open_pairs) < len(pairs)):
@@ -85,7 +90,7 @@ def _schema(found: list[str]) -> str:
 
 
 def _url(netloc: str, path: str, pairs: list[tuple[str, str]]) -> str:
-    query = urlencode(pairs, quote_via=quote, safe="/,:@")
+    query = urlencode(pairs, quote_via=quote, safe="/,:")
     return f"{SCHEME}://{netloc}{path}{'?' if query else ''}{query}"
 
 

@@ -16,6 +16,7 @@ SECRET = "hunter2"
         ("postgres://h:5433/d?schema=team_1", "team_1", "postgresql://h:5433/d"),
         ("postgresql:///d?host=/run/pg&schema=x", "x", "postgresql:///d?host=/run/pg"),
         ("postgresql://h1:1,h2:2/d", "uncaged", "postgresql://h1:1,h2:2/d"),
+        ("postgresql:///d?user=a%40b", "uncaged", "postgresql:///d?user=a%40b"),
         (
             "postgresql://a@[::1]:5/d?sslmode=require",
             "uncaged",
@@ -63,6 +64,13 @@ def test_a_password_is_refused_where_others_can_read_it_and_never_shown(text: st
         f"postgresql://a:{SECRET}@h:port/d",
         f"postgresql://a:{SECRET}%00@h/d",
         f"postgresql://a:{SECRET}@[::1/d",
+        f"postgresql://a:x@{SECRET}@h/d",
+        f"postgresql://a:{SECRET}/x@h/d",
+        f"postgresql://a:x?{SECRET}@h/d",
+        f"postgresql://a:1?{SECRET}=x@h/d",
+        f"postgresql://a:1/{SECRET}@h/d",
+        f"postgresql://a:{SECRET}\u2100@h/d",
+        f"postgresql://a@h/d?password=x&{SECRET}",
     ],
 )
 def test_an_unreadable_url_is_explained_without_its_password(text: str) -> None:
