@@ -147,7 +147,8 @@ class DatabaseSession:
         if number == self._number:
             return True
         key = self.lock_key(session_lock(number))
-        [(free,)] = self.query("SELECT pg_try_advisory_xact_lock(%s)", [key])
+        # shared: two who ask at the same time do not take each other for the owner
+        [(free,)] = self.query("SELECT pg_try_advisory_xact_lock_shared(%s)", [key])
         return not free
 
     def lock_key(self, name: str) -> int:

@@ -36,6 +36,18 @@ def test_a_worker_dies_with_its_session(sessions: list[DatabaseSession]) -> None
         pass  # the server notices that the client has gone
 
 
+def test_two_who_ask_at_once_both_see_a_death(sessions: list[DatabaseSession]) -> None:
+    """A question about a session does not hold the lock that it asks for."""
+    worker, other, watching = sessions
+    number = worker.number()
+    worker.close()
+    while dead_workers(watching, [f"w#{number}"]) == set():
+        pass  # the server notices that the client has gone
+    with watching.transaction(), other.transaction():
+        assert not watching.lives(number)
+        assert not other.lives(number)
+
+
 def test_a_frozen_owner_is_ended_and_appends_no_more(sessions: list[DatabaseSession]) -> None:
     """Once its session was idle for too long, another worker takes its thread over; when it wakes,
     its append fails on the fence, also over a new connection.
