@@ -9,19 +9,16 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_engine.services.stores import (
     ChainCheck,
     LineOwner,
-    ThreadHead,
     conversation_seed,
     parse_conversation,
 )
 
-from .logs import LogHead, LogTables, missing, pages
+from .logs import SELECT_HEAD, LogHead, LogTables, head_of, pages
 from .owners import opened
 from .problems import parsed
 from .session import DatabaseSession
 
-_HEAD: LiteralString = (
-    "SELECT number, lines, size_bytes, digest, fence, owner FROM conversations WHERE name = %s"
-)
+_HEAD: LiteralString = f"{SELECT_HEAD} conversations WHERE name = %s"
 
 
 class ConversationRows:
@@ -60,14 +57,4 @@ class ConversationRows:
 
 
 def _log_head(name: str, rows: Sequence[tuple[Any, ...]]) -> LogHead:
-    if not rows:
-        raise missing(f"conversation {name}")
-    number, lines, size_bytes, digest, fence, owner = rows[0]
-    return LogHead(
-        number=number,
-        seed=conversation_seed(name),
-        subject=f"conversation {name}",
-        head=ThreadHead(lines=lines, size_bytes=size_bytes, digest=digest),
-        fence=fence,
-        owner=owner,
-    )
+    return head_of(rows, subject=f"conversation {name}", seed=conversation_seed(name))

@@ -8,7 +8,7 @@ Rule 2: an owner (`owners`) lives as long as the session that its head's row nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 from psycopg import sql
 from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
@@ -24,6 +24,7 @@ from uncaged_engine.services.stores import (
 
 from .session import Cursor, DatabaseSession
 
+SELECT_HEAD: LiteralString = "SELECT number, lines, size_bytes, digest, fence, owner FROM"
 BATCH_LINES = 1000
 BATCH_BYTES = 8 << 20
 """A read asks for so many lines at most; one longer line is read alone."""
@@ -205,9 +206,19 @@ class LogTables:
         return sql.SQL(text).format(**self._names)
 
 
-def missing(subject: str) -> NotFoundError:
-    """Return the error of a log that is not there."""
-    return NotFoundError(f"the store has no {subject}")
+def head_of(rows: Sequence[tuple[Any, ...]], *, subject: str, seed: bytes) -> LogHead:
+    """Return the head in the row of a log, or raise `NotFoundError`. rows: of `SELECT_HEAD`."""
+    if not rows:
+        raise NotFoundError(f"the store has no {subject}")
+    number, lines, size_bytes, digest, fence, owner = rows[0]
+    return LogHead(
+        number=number,
+        seed=seed,
+        subject=subject,
+        head=ThreadHead(lines=lines, size_bytes=size_bytes, digest=digest),
+        fence=fence,
+        owner=owner,
+    )
 
 
 def pages(tables: LogTables, log: LogHead, from_line: int) -> Iterator[list[bytes]]:

@@ -22,7 +22,7 @@ from uncaged_engine.services.stores import (
     thread_seed,
 )
 
-from .logs import LogHead, LogTables, missing
+from .logs import SELECT_HEAD, LogHead, LogTables, head_of
 from .owners import opened
 from .problems import parsed
 from .session import Cursor, DatabaseSession, Listener
@@ -32,7 +32,7 @@ NO_NOTES = ThreadNotes()
 _ENTRY: LiteralString = "SELECT bundle, name, place, by_thread, archived FROM threads"
 _PAGE: LiteralString = f"{_ENTRY} WHERE (place, name) > (%s, %s) ORDER BY place, name LIMIT %s"
 _CANDIDATES: LiteralString = f"{_ENTRY} WHERE name >= %s AND name < %s ORDER BY name LIMIT %s"
-_HEAD: LiteralString = "SELECT number, lines, size_bytes, digest, fence, owner FROM threads WHERE name = %s AND bundle = %s"
+_HEAD: LiteralString = f"{SELECT_HEAD} threads WHERE name = %s AND bundle = %s"
 _BEFORE_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=-2)
 _BEHIND_ALPHABET = "a"
 """Sorts behind each character of an id, in the collation ``C``."""
@@ -177,17 +177,7 @@ class ThreadRows:
 
 
 def _log_head(bundle: BundleHash, thread: ThreadId, rows: Sequence[tuple[Any, ...]]) -> LogHead:
-    if not rows:
-        raise missing(f"thread {thread} of bundle {bundle}")
-    number, lines, size_bytes, digest, fence, owner = rows[0]
-    return LogHead(
-        number=number,
-        seed=thread_seed(bundle, thread),
-        subject=f"thread {thread}",
-        head=ThreadHead(lines=lines, size_bytes=size_bytes, digest=digest),
-        fence=fence,
-        owner=owner,
-    )
+    return head_of(rows, subject=f"thread {thread}", seed=thread_seed(bundle, thread))
 
 
 def _entry(row: Sequence[Any]) -> ThreadEntry:
