@@ -22,13 +22,14 @@ import sqlalchemy
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
 from psycopg import sql
 from sqlalchemy.exc import DBAPIError
-from uncaged_bundles.errors import StorageError, UsageError
+from uncaged_bundles.errors import DamagedError, StorageError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_engine.services.shared import (
     DriveThread,
     ThreadExchange,
 )
 
+from .address import ClusterAddress
 from .liveness import dead_workers, worker_name
 from .problems import explained
 from .session import Connection, DatabaseSession, connect
@@ -64,8 +65,7 @@ class DbosDispatcher:
         self._session = session
         self._watching = DatabaseSession(session.address)
         self._schema = f"{session.address.schema}_dbos"
-        # without a ping before each use, which took a third of a step: a lost session ends a worker
-        self._engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=self._connect)
+        self._engine = dbos_engine(session.address)
         self._client: DBOSClient | None = None
 
     def submit(self, bundle: BundleHash, thread: ThreadId) -> None:
@@ -242,10 +242,22 @@ class DbosDispatcher:
             except DBAPIError as exc:
                 raise exc.orig or exc from exc
 
-    def _connect(self) -> Connection:
-        made = connect(self._session.address)
+
+def dbos_engine(address: ClusterAddress) -> sqlalchemy.Engine:
+    """Return the pool of DBOS's connections. A connection that cannot be made is an error of
+    psycopg there: then DBOS tries again, and an error of ours would be one of the workflow.
+    """
+
+    def connected() -> Connection:
+        try:
+            made = connect(address)
+        except UncagedError as exc:
+            raise exc.__cause__ or exc from None
         made.autocommit = False
         return made
+
+    # without a ping before each use, which took a third of a step: a lost session ends a worker
+    return sqlalchemy.create_engine("postgresql+psycopg://", creator=connected)
 
 
 def _leave() -> None:
@@ -254,8 +266,15 @@ def _leave() -> None:
 
 
 def _record(exchange: ThreadExchange) -> None:
-    """Record a finished step of the running workflow; one that DBOS knows is compared."""
+    """Record a finished step of the running workflow; one that DBOS knows is compared.
+
+    Raises:
+        DamagedError: DBOS knows another one. No worker can drive the thread.
+    """
     made = {"seq": exchange.seq, "kind": exchange.kind, "digest": exchange.digest}
     known = DBOS.run_step({"name": exchange.kind, "max_attempts": 1}, lambda: made)
     if known != made:
-        raise StorageError(f"DBOS recorded {known} where the journal has {made}")
+        raise DamagedError(
+            f"DBOS recorded {known} where the journal has {made}: was the store's schema restored without that of DBOS?"
+            " Copy the store to a directory and resume the thread there"
+        )

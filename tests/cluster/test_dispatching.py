@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 from testbed.bundles import source
 from testbed.documents import check_document
 from testbed.foreground import at_window, environment
@@ -24,6 +25,7 @@ from testbed.windows import window
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_cli.main import run as run_words
+from uncaged_cluster.address import parse_address
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
 from uncaged_engine.shared.dispatch import ExchangeReader
@@ -118,14 +120,7 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         first.wait(PATIENCE_S)
         server.victim = stack.enter_context(_process(directory / "second", "-m", *work))
         server.victim.wait(PATIENCE_S)
-        last = subprocess.run(
-            [sys.executable, "-m", *work, "--until-idle", "--json"],
-            env=_environment(directory / "third"),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        last = _last_worker(address, directory / "third")
         output, _ = follower.communicate(timeout=PATIENCE_S)
         yield Scene(
             address=address,
@@ -141,9 +136,8 @@ def test_a_thread_outlives_its_workers(scene: Scene) -> None:
     """The third worker ends it without an operator, and the process that started it gets the
     result.
     """
-    assert scene.last.returncode == 0, scene.last.stderr
+    events = _events(scene.last)
     check_document(["work", "--json"], scene.last.stdout)
-    events = [json.loads(line) for line in scene.last.stdout.splitlines()]
     assert [(one["event"], one.get("status")) for one in events] == [
         ("driven", None),
         ("left", "completed"),
@@ -194,6 +188,32 @@ def test_the_store_is_whole_and_a_copy_of_the_thread_is_proved(scene: Scene) -> 
     assert target.verify("latest").ok
 
 
+@pytest.mark.slow
+def test_a_thread_that_dbos_knows_otherwise_ends_no_worker(
+    scene: Scene, postgres: PostgresServer
+) -> None:
+    """A backup of one of the two schemas was restored: the worker warns, leaves the thread and goes
+    on. A worker that ended would leave it to the next one, and so on.
+    """
+    thread = scene.end["thread"]["threadId"]
+    with postgres.connect(options=f"-c search_path={scene.schema}_dbos") as rows:
+        rows.execute(
+            "UPDATE operation_outputs SET output = replace(output, 'digest', 'other')"
+            " WHERE workflow_uuid = %s",
+            [thread],
+        )
+        rows.execute(
+            "UPDATE workflow_status SET status = 'ENQUEUED' WHERE workflow_uuid = %s", [thread]
+        )
+    events = _events(_last_worker(scene.address, scene.directory / "fourth"))
+    assert [(one["event"], one.get("status")) for one in events] == [
+        ("driven", None),
+        ("warning", None),
+        ("left", "interrupted"),
+    ]
+    assert "DBOS recorded" in events[1]["message"]
+
+
 def test_a_starter_that_dies_leaves_no_thread(scene: Scene, postgres: PostgresServer) -> None:
     """It submits the thread before it writes it: nothing is there but a workflow, which a worker
     gives up.
@@ -212,6 +232,23 @@ def test_a_starter_that_dies_leaves_no_thread(scene: Scene, postgres: PostgresSe
     assert count == 1
 
 
+@pytest.mark.slow
+def test_dbos_waits_for_a_connection_if_the_server_has_none_left(postgres: PostgresServer) -> None:
+    """The pool raises an error of psycopg, which DBOS tries again. One of the store would end the
+    thread whose step was to be recorded.
+    """
+    from dbos._utils import retriable_postgres_exception  # 0.5 s
+    from uncaged_cluster.dispatching import dbos_engine
+
+    user = postgres.new_schema()
+    with postgres.connect() as rows:
+        rows.execute(f"CREATE USER {user} CONNECTION LIMIT 0")
+    address = parse_address(postgres.address("x", user=user), is_visible=True)
+    with pytest.raises(DBAPIError, match="too many connections") as refused:
+        dbos_engine(address).connect()
+    assert retriable_postgres_exception(refused.value)
+
+
 @pytest.mark.parametrize("verb", ["run", "work"])
 def test_a_directory_is_no_shared_store(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -221,6 +258,26 @@ def test_a_directory_is_no_shared_store(
     words = ["calls"] if verb == "run" else []
     assert run_words([verb, *words, "--store", str(tmp_path)]) == RefusedError.exit_code
     assert "is a directory, whose threads run on this machine alone" in capsys.readouterr().err
+
+
+def _last_worker(address: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a worker until no thread is left."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "uncaged_cli", "work", "--store", address),
+            *("--slots", "2", "--until-idle", "--json"),
+        ],
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def _events(worker: subprocess.CompletedProcess[str]) -> list[Any]:
+    assert worker.returncode == 0, worker.stderr
+    return [json.loads(line) for line in worker.stdout.splitlines()]
 
 
 def _fill(address: str, directory: Path, port: int) -> None:
