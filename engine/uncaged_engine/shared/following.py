@@ -60,15 +60,19 @@ def _lines(
     patient_until_s = time.monotonic() + PATIENCE_S
     failing_since_s: float | None = None
     while True:
+        replies = 0
         try:
             for line in _until_left(replica, dispatcher, thread, number):
+                replies += 1
+                # a single reply without a line may come between two failures of one outage
+                if line is not None or replies > 1:
+                    failing_since_s = None
                 if line is None:
                     if number == 1 and time.monotonic() > patient_until_s:
                         patient_until_s = math.inf
                         still_waits()
                     continue
                 number += 1
-                failing_since_s = None
                 yield line
             return
         except StorageError:
@@ -82,7 +86,7 @@ def _lines(
 def _until_left(
     replica: Replica, dispatcher: Dispatcher, thread: tuple[BundleHash, ThreadId], number: int
 ) -> Iterator[bytes | None]:
-    """Yield lines, and None for each time without one."""
+    """Yield lines, and None for each time without one at which store and dispatcher replied."""
     is_left = False
     following = replica.backend.threads.follow(*thread, from_line=number, timeout_s=LOOK_S)
     with closing(following) as stream:
@@ -91,9 +95,9 @@ def _until_left(
             if not lines:
                 if is_left:
                     return
-                yield None
                 # the lines that came before its end are read once more
                 is_left = not dispatcher.is_pending(thread[1])
+                yield None
 
 
 def view_shared(replica: Replica, bundle: BundleHash, thread: ThreadId) -> ThreadView:

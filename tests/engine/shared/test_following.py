@@ -25,14 +25,17 @@ from uncaged_engine.threads.starting import Chance
 @dataclass
 class ScriptedDispatcher:
     """A dispatcher that leaves each thread after *pending* questions. asked: the threads that it
-    was asked about.
+    was asked about. failing: the questions, from 1 on, that it cannot reply to.
     """
 
     asked: list[str] = field(default_factory=list)
     pending: int = 0
+    failing: tuple[int, ...] = ()
 
     def is_pending(self, thread: str) -> bool:
         self.asked.append(thread)
+        if len(self.asked) in self.failing:
+            raise StorageError("the dispatcher is gone")
         return len(self.asked) <= self.pending
 
 
@@ -106,3 +109,16 @@ def test_an_outage_repeats_and_loses_no_line(
     monkeypatch.setattr(following, "OUTAGE_S", 0)
     with pytest.raises(StorageError, match="the database is gone"):
         followed(tmp_path / "b", script(steps=2), ScriptedDispatcher())
+
+
+def test_an_outage_that_the_store_overcame_is_no_part_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each outage has its own time, also if no line came between two of them."""
+    monkeypatch.setattr(following, "OUTAGE_S", 0)
+    dispatcher = ScriptedDispatcher(pending=6, failing=(2, 5))
+    found = script(steps=1)
+    assert len(followed(tmp_path, found, dispatcher)) == len(found.sealed)
+    assert len(dispatcher.asked) == 7
+    with pytest.raises(StorageError, match="the dispatcher is gone"):
+        followed(tmp_path / "b", found, ScriptedDispatcher(pending=6, failing=(2, 3)))
