@@ -44,7 +44,7 @@ def notify_deaths(
     clock_ms: Callable[[], int],
 ) -> list[str]:
     """Notify a person of interrupted and unknown threads, each once; return a sentence for each
-    notification that was not delivered.
+    thread that cannot be read or whose notification was not delivered.
 
     Args:
         threads: with their present states. environment: see `notify.delivery`.
@@ -55,11 +55,13 @@ def notify_deaths(
         if thread.status not in DEATHS or thread.status not in settings.events:
             continue
         age_ms = clock_ms() - thread.updated_ms
-        if age_ms > OLDEST_MS or _is_passed_over(store, thread, age_ms):
+        if age_ms > OLDEST_MS:
             continue
-        if time.monotonic() > deadline:
-            break
         try:
+            if _is_passed_over(store, thread, age_ms):
+                continue
+            if time.monotonic() > deadline:
+                break
             notification = _note(store, thread, clock_ms)
             # crash here: a death is noted, its notification not sent; it never is
             if notification is not None:

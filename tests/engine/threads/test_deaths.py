@@ -14,6 +14,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.journal.origin import path_beside
 from uncaged_engine.threads.deaths import OLDEST_MS, STARTING_MS
 from uncaged_engine.threads.starting import Chance
 
@@ -144,3 +145,15 @@ def test_a_delivery_that_fails_is_reported_and_not_repeated(watched: Watched) ->
     assert problem == f"thread {placed.thread}: the command of notify ended with 1"
     assert watched.engine.notify_deaths() == []
     assert Path(placed.path).exists()
+
+
+def test_a_thread_that_cannot_be_read_keeps_no_other_from_its_notification(
+    watched: Watched,
+) -> None:
+    """A damaged thread is a sentence of the result; the deaths of all others are sent."""
+    placed = [place(watched.store, COUNT, number=number) for number in (1, 2, 3)]
+    path_beside(Path(placed[1].path)).write_bytes(b"{}")
+    [problem] = watched.engine.notify_deaths()
+    assert placed[1].thread in problem and "cannot be read" in problem
+    sent = [json.loads(line)["subject"] for line in watched.file.read_text().splitlines()]
+    assert sorted(sent) == sorted([placed[0].thread, placed[2].thread])
