@@ -16,10 +16,10 @@ SCHEMES = ("postgresql://",)
 
 
 def complete_addresses(
-    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+    context: click.Context, parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
     """Complete a directory or a scheme."""
-    schemes = [CompletionItem(scheme) for scheme in SCHEMES if scheme.startswith(incomplete)]
+    schemes = complete_shared(context, parameter, incomplete)
     return [CompletionItem(incomplete, type="dir"), *schemes]
 
 

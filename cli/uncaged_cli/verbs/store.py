@@ -8,21 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
-from click.shell_completion import CompletionItem
 
 from ..display import json_output
 from ..display.output import Styled, is_terminal, next_step, note, result
 from ..inputs.options import json_option
-
-SCHEMES = ("postgresql://",)
-
-
-def complete_addresses(
-    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
-) -> list[CompletionItem]:
-    """Complete a directory or a scheme."""
-    schemes = [CompletionItem(scheme) for scheme in SCHEMES if scheme.startswith(incomplete)]
-    return [CompletionItem(incomplete, type="dir"), *schemes]
+from ..inputs.stores import complete_addresses
 
 
 @click.group("store")
