@@ -110,20 +110,22 @@ def command(
     """
     from uncaged_engine.api import RunOptions
 
+    run_options = RunOptions(
+        agents=parse_agents(agents),
+        agent_settings=parse_agent_settings(agent_settings),
+        attended=is_attended(detach=detach, as_json=as_json),
+        **options,
+    )
     if address is not None:
         if help_flow or only_estimate or learned is not None:
             raise UsageError("--help-flow, --estimate and --learn do not go with --store")
         return run_shared(
             address,
             flow,
-            prompt=read_prompt() if prompt == "-" else prompt,
+            prompt=read_prompt(prompt),
             params_file=params_file,
             pairs=pairs,
-            options=RunOptions(
-                agents=parse_agents(agents),
-                agent_settings=parse_agent_settings(agent_settings),
-                **options,
-            ),
+            options=run_options,
             detach=detach,
             as_json=as_json,
             verbose=verbose,
@@ -137,18 +139,12 @@ def command(
         return show_help(flow, descriptor, as_json=as_json)
     if only_estimate:
         return show_estimate(engine, flow, as_json=as_json)
-    bindings = parse_agents(agents)
-    ask_once(engine, flow, descriptor.asked_roles, bindings)
+    ask_once(engine, flow, descriptor.asked_roles, run_options.agents)
     thread_id = engine.run(
         flow,
-        prompt=read_prompt() if prompt == "-" else prompt,
+        prompt=read_prompt(prompt),
         params=gather(params_file, pairs, descriptor.parameters),
-        options=RunOptions(
-            agents=bindings,
-            agent_settings=parse_agent_settings(agent_settings),
-            attended=is_attended(detach=detach, as_json=as_json),
-            **options,
-        ),
+        options=run_options,
         launching=launching,
     )
     fields = {"hash": bundle.hash}
@@ -213,8 +209,10 @@ def show_estimate(engine: Engine, flow: str, *, as_json: bool) -> int:
     return 0
 
 
-def read_prompt() -> str:
-    """Read the prompt from standard input."""
+def read_prompt(prompt: str) -> str:
+    """Return the prompt; ``-`` reads it from standard input."""
+    if prompt != "-":
+        return prompt
     if is_terminal(sys.stdin):
         note("enter the prompt, then press Ctrl-D:")
     try:
