@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 from uncaged_bundles.errors import DamagedError, StorageError, UncagedError
 from uncaged_engine.services.stores import (
     END,
-    RESUME,
-    ChainCheck,
     FenceRaised,
     JournalBusy,
+    LineOwner,
     ThreadHead,
+    continued,
 )
 
 from .logs import LogHead, LogTables
 
 
-class LogOwner:
-    """The one writer of a log (`LineOwner`)."""
+class LogOwner(LineOwner):
+    """The one writer of a log, as long as its session lives and no other one raised the fence."""
 
     def __init__(self, tables: LogTables, log: LogHead, *, fence: int, last: bytes) -> None:
         self._tables = tables
@@ -45,20 +43,9 @@ class LogOwner:
         with self._lock:
             self._require_usable()
             before = self._head
-            check = ChainCheck(
-                subject=self._log.subject,
-                digest=before.digest,
-                lines=before.lines,
-                size_bytes=before.size_bytes,
-            )
-            ended = self._ended
-            for line in check.checked(lines):
-                if ended and not line.startswith(RESUME):
-                    raise JournalBusy(f"{self._log.subject} has ended; only a resume follows")
-                ended = line.startswith(END)
+            after, ended = continued(self._log.subject, before, lines, ended=self._ended)
             if not lines:
                 return before
-            after = ThreadHead(lines=check.lines, size_bytes=check.size_bytes, digest=check.digest)
             try:
                 done = self._tables.append(self._log, self._fence, before, lines, after)
             except UncagedError:
@@ -80,17 +67,6 @@ class LogOwner:
                 self._tables.release(self._log, self._fence)
             except UncagedError:
                 return  # the session has ended, and the ownership with it
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _require_usable(self) -> None:
         if self._is_closed:

@@ -7,8 +7,8 @@ from ..journal.chain import conversation_seed
 from ..journal.chain import seed as thread_seed
 from ..journal.chain import stated as stated_digest
 from ..journal.journal import JournalBusy
-from ..journal.lines import END, MAX_LINE_BYTES, RESUME
-from ..stores.chains import ChainCheck
+from ..journal.lines import END, MAX_LINE_BYTES
+from ..stores.chains import ChainCheck, continued
 from ..stores.names import parse_conversation, parse_document
 from ..stores.protocol import (
     BlobStorage,
@@ -31,7 +31,6 @@ from ..stores.protocol import (
 __all__ = [
     "END",
     "MAX_LINE_BYTES",
-    "RESUME",
     "BlobStorage",
     "BundleStorage",
     "ChainCheck",
@@ -50,6 +49,7 @@ __all__ = [
     "ThreadStorage",
     "VersionedBytes",
     "blob_hash",
+    "continued",
     "conversation_seed",
     "parse_conversation",
     "parse_document",

@@ -4,13 +4,15 @@ store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from uncaged_bundles.errors import DamagedError
 
 from ..journal import chain
-from ..journal.lines import MAX_LINE_BYTES
+from ..journal.journal import JournalBusy
+from ..journal.lines import END, MAX_LINE_BYTES, RESUME
+from .protocol import ThreadHead
 
 
 @dataclass(slots=True)
@@ -43,6 +45,11 @@ class ChainCheck:
         self.lines += 1
         self.size_bytes += len(line)
 
+    @property
+    def head(self) -> ThreadHead:
+        """Return the end of the lines that were checked."""
+        return ThreadHead(lines=self.lines, size_bytes=self.size_bytes, digest=self.digest)
+
     def checked(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """Yield *lines*, each after its check. Raises: as `add`."""
         for line in lines:
@@ -60,3 +67,22 @@ def joined(check: ChainCheck, lines: Iterable[bytes]) -> bytes:
     if not data:
         raise DamagedError(f"{check.subject} has no first line")
     return data
+
+
+def continued(
+    subject: str, head: ThreadHead, lines: Sequence[bytes], *, ended: bool
+) -> tuple[ThreadHead, bool]:
+    """Return the head after lines that an owner is to append, and whether the last one ends a
+    journal.
+
+    Args:
+        subject: as in `ChainCheck`. ended: the line before them ends a journal.
+    Raises:
+        DamagedError: as `ChainCheck.add`. JournalBusy: a line after an end is no resume.
+    """
+    check = ChainCheck(subject, head.digest, lines=head.lines, size_bytes=head.size_bytes)
+    for line in check.checked(lines):
+        if ended and not line.startswith(RESUME):
+            raise JournalBusy(f"{subject} has ended; only a resume follows")
+        ended = line.startswith(END)
+    return check.head, ended

@@ -104,7 +104,8 @@ class ThreadNotes:
 
 
 class LineOwner(Protocol):
-    """The one writer of a thread's or a conversation's lines, until `close`.
+    """The one writer of a thread's or a conversation's lines, until `close`. Implementations
+    inherit from it.
 
     A process that dies loses its ownership. Where a frozen process would keep it, another one may
     take over: it raises the fence, a number that each append compares within its transaction.
@@ -135,14 +136,16 @@ class LineOwner(Protocol):
     def close(self) -> None:
         """Give the lines up. Idempotent; raises nothing."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         where: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()
 
 
 class BundleStorage(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Self
 
 import pytest
 from testbed.bundles import place
@@ -15,13 +14,13 @@ from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.journal import JournalBroken
 from uncaged_engine.shared.journal import SharedJournal
-from uncaged_engine.stores.protocol import FenceRaised, ThreadHead
+from uncaged_engine.stores.protocol import FenceRaised, LineOwner, ThreadHead
 
 PAUSE = lines.control("pause", {}, NOW_MS)
 
 
 @dataclass
-class ScriptedOwner:
+class ScriptedOwner(LineOwner):
     """An owner of lines in no store. fenced: another one took over. events: what happened."""
 
     events: list[object] = field(default_factory=list)
@@ -37,12 +36,6 @@ class ScriptedOwner:
 
     def close(self) -> None:
         self.events.append("close")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @pytest.fixture

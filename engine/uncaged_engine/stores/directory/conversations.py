@@ -14,7 +14,6 @@ from ...journal.chained import ChainedFile, read_chained
 from ...journal.journal import JournalBusy
 from ..chains import ChainCheck, joined
 from ..names import parse_conversation
-from ..protocol import ThreadHead
 from .owners import FileOwner
 
 SUFFIX = ".jsonl"
@@ -55,8 +54,7 @@ class DirectoryConversations:
         check = ChainCheck(f"conversation {name}", conversation_seed(name))
         for line in file.lines:
             check.add(line)
-        head = ThreadHead(lines=check.lines, size_bytes=check.size_bytes, digest=check.digest)
-        return FileOwner(file, f"conversation {name}", head, ended=False)
+        return FileOwner(file, check.subject, check.head, ended=False)
 
     def _path(self, name: str) -> Path:
         return self._directory / f"{parse_conversation(name)}{SUFFIX}"
