@@ -28,9 +28,10 @@ from uncaged_engine.journal import chain
 from uncaged_engine.journal.origin import path_beside
 from uncaged_engine.stores import copying
 from uncaged_engine.stores.checking import check_store
-from uncaged_engine.stores.copying import KINDS, CopyReport, copy_store
+from uncaged_engine.stores.copying import CopyReport, copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
 from uncaged_engine.stores.protocol import StoreBackend
+from uncaged_engine.stores.reading import KINDS
 
 
 def directory(root: Path) -> DirectoryBackend:

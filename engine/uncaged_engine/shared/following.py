@@ -13,6 +13,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from ..journal.blobs import BlobDirectory, named_in
 from ..journal.lines import END
 from ..state.observe import ThreadView, parse_records, view
+from ..stores.reading import lines_of
 from ..threads.following import Event
 from .dispatch import Dispatcher
 from .replica import Replica
@@ -103,9 +104,7 @@ def _until_left(
 def view_shared(replica: Replica, bundle: BundleHash, thread: ThreadId) -> ThreadView:
     """Return a thread as it is now."""
     threads = replica.backend.threads
-    lines: list[bytes] = []
-    while more := threads.read(bundle, thread, from_line=len(lines)):
-        lines += more
+    lines = list(lines_of(threads, bundle, thread))
     path = replica.put_journal(bundle, thread, lines, threads.notes(bundle, thread))
     try:
         return view(replica.files, bundle, thread, path)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from uncaged_bundles.errors import (
-    DamagedError,
-    EnvironmentLacks,
-    NotFoundError,
-    StorageError,
-    UncagedError,
-)
+from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_bundles.storage.document import Document
 from uncaged_bundles.storage.snapshot import read_document
 
 from ..journal.blobs import named_in
 from ..journal.origin import parse_origin
 from ..journal.recover import recover_strictly
-from .copying import KINDS, PAGE, Progress
 from .protocol import StoreBackend, ThreadEntry
+from .reading import KINDS, Progress, entries_of, lines_of, noted_problem
 
 Name = TypeVar("Name")
 
@@ -73,17 +67,12 @@ class _Check:
                 read(name)
 
     def threads(self) -> None:
-        after: ThreadEntry | None = None
-        while page := self._store.threads.page(after=after, limit=PAGE):
-            for entry in page:
-                with self._item("threads"):
-                    self._thread(entry)
-            after = page[-1]
+        for entry in entries_of(self._store.threads):
+            with self._item("threads"):
+                self._thread(entry)
 
     def _thread(self, entry: ThreadEntry) -> None:
-        lines: list[bytes] = []
-        while more := self._store.threads.read(entry.bundle, entry.id, from_line=len(lines)):
-            lines += more
+        lines = list(lines_of(self._store.threads, entry.bundle, entry.id))
         self.report.counts["lines"] += len(lines)
         data = b"".join(lines)
         history = recover_strictly(data, entry.bundle, entry.id)
@@ -112,14 +101,8 @@ class _Check:
                         f"registry: bundle {min(lacking)} of the flow {flow.name!r} is missing"
                     )
 
-    @contextmanager
-    def _item(self, kind: str) -> Iterator[None]:
-        """Count an item, and note its own problem; one of the whole store ends the check."""
+    def _item(self, kind: str) -> AbstractContextManager[None]:
+        """Count an item, and note its own problem."""
         self.report.counts[kind] += 1
         self._progress(kind, self.report.counts[kind])
-        try:
-            yield
-        except (StorageError, EnvironmentLacks):
-            raise
-        except UncagedError as exc:
-            self.report.problems.append(f"{kind}: {exc}")
+        return noted_problem(kind, self.report.problems)

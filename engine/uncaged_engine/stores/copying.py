@@ -8,17 +8,11 @@ contents is left as it is, and becomes a problem of the report; the rest is copi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
-from uncaged_bundles.errors import (
-    EnvironmentLacks,
-    NotFoundError,
-    RefusedError,
-    StorageError,
-    UncagedError,
-)
+from uncaged_bundles.errors import NotFoundError, RefusedError
 
 from ..journal import chain
 from .protocol import (
@@ -29,14 +23,10 @@ from .protocol import (
     ThreadNotes,
     VersionedBytes,
 )
+from .reading import KINDS, Progress, entries_of, lines_of, noted_problem
 
-PAGE = 10_000
 _BATCH_LINES = 1_000
 _BATCH_BYTES = 8 << 20
-KINDS = ("bundles", "blobs", "threads", "conversations", "documents", "registry")
-
-Progress = Callable[[str, int], None]
-"""Called with a kind and the number of its items that were looked at."""
 
 
 @dataclass(slots=True)
@@ -119,12 +109,9 @@ class _Copy:
         for bundle, thread in self._source.threads.removed():
             if (bundle, thread) not in marked:
                 self._target.threads.mark_removed(bundle, thread)
-        after: ThreadEntry | None = None
-        while page := self._source.threads.page(after=after, limit=PAGE):
-            for entry in page:
-                with self._item("threads"):
-                    self._count("threads", copied=self._thread(entry))
-            after = page[-1]
+        for entry in entries_of(self._source.threads):
+            with self._item("threads"):
+                self._count("threads", copied=self._thread(entry))
 
     def conversations(self) -> None:
         known = set(self._target.conversations.names())
@@ -202,9 +189,7 @@ class _Copy:
             raise self._differs(f"thread {entry.id}", "other lines")
 
     def _lines(self, entry: ThreadEntry, start: int) -> Iterator[bytes]:
-        while lines := self._source.threads.read(entry.bundle, entry.id, from_line=start):
-            yield from lines
-            start += len(lines)
+        return lines_of(self._source.threads, entry.bundle, entry.id, from_line=start)
 
     def _conversation(self, name: str, known: bool) -> bool:
         """Copy a conversation; return False if it was there."""
@@ -235,15 +220,8 @@ class _Copy:
             found.present += 1
         self._progress(kind, found.copied + found.present)
 
-    @contextmanager
-    def _item(self, kind: str) -> Iterator[None]:
-        """Note an item's own problem; one of a whole store ends the copy."""
-        try:
-            yield
-        except (StorageError, EnvironmentLacks):
-            raise
-        except UncagedError as exc:
-            self.report.problems.append(f"{kind}: {exc}")
+    def _item(self, kind: str) -> AbstractContextManager[None]:
+        return noted_problem(kind, self.report.problems)
 
 
 def _append(owner: LineOwner, lines: Iterator[bytes]) -> None:
