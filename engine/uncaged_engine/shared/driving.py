@@ -7,30 +7,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
 from uncaged_bundles.errors import (
     EnvironmentLacks,
     NotFoundError,
-    RefusedError,
     StorageError,
     UncagedError,
 )
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
+from uncaged_bundles.storage.store import Store
 
-from ..cells.cell import CellLimits
-from ..cells.shared import Cells, start_cells
 from ..door.effects import EffectContext
 from ..door.outcomes import Outcome
 from ..journal.file import JournalFile
 from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
-from ..journal.recover import History
 from ..notify.sender import Sender
 from ..settings.loading import load
 from ..state.observe import facts_of
@@ -39,6 +34,8 @@ from ..steps.driver import Driver
 from ..steps.observing import Observers
 from ..steps.request import DriveRequest, WorkerContext
 from ..stores.protocol import LineOwner
+from ..stores.reading import lines_of
+from .cell_pool import CellPool
 from .dispatch import ExchangeReader, Recorder, ThreadExchange
 from .journal import SharedJournal
 from .replica import Replica
@@ -48,7 +45,6 @@ START_GRACE_S = 30.0
 OWNER_GRACE_S = 60.0
 """How long the session of a former owner may take to end."""
 RETRY_S = 0.2
-IDLE_CELLS = 4
 OBSERVERS_S = 5.0
 MISSING = "missing"
 """The word for a thread that its starter never wrote."""
@@ -79,7 +75,7 @@ class ThreadDriving:
         self._report = report
         self._replica = replica
         self._place = place
-        self._cells = _CellShelf(replica)
+        self._cells = CellPool(replica)
         self._sender = Sender()
         self._observers = Observers()
         self._slots = count(1)
@@ -104,10 +100,9 @@ class ThreadDriving:
             return MISSING
         with owner:
             replica = self._replica
-            lines = list(_lines_of(replica, bundle, thread))
-            replica.put_journal(
-                bundle, thread, lines, replica.backend.threads.notes(bundle, thread)
-            )
+            threads = replica.backend.threads
+            lines = list(lines_of(threads, bundle, thread))
+            replica.put_journal(bundle, thread, lines, threads.notes(bundle, thread))
             try:
                 return self._drive_copy(owner, bundle, thread, lines, record)
             finally:
@@ -149,7 +144,7 @@ class ThreadDriving:
         file = JournalFile.open(files, bundle, thread)
         journal = SharedJournal(file, owner, send_blobs=replica.send_blobs, sent=exchanges.add)
         try:
-            left = _left_word(file.history, journal, files_bundle=(replica, bundle))
+            left = _left_word(journal, files, bundle)
             if left is not None:
                 return left
             try:
@@ -214,76 +209,17 @@ class _RecordedExchanges:
             self._record(self._waiting.pop(0))
 
 
-class _CellShelf:
-    """Sandbox processes by bundle, each shared by the threads that use it; a few idle ones are
-    kept.
-    """
-
-    def __init__(self, replica: Replica) -> None:
-        self._replica = replica
-        self._lock = threading.Lock()
-        self._cells: dict[BundleHash, Cells] = {}
-        self._users: dict[BundleHash, int] = {}
-        # processes end with the thread of execution that started them
-        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cells")
-
-    @contextmanager
-    def of(self, bundle: BundleHash) -> Iterator[Cells]:
-        """Yield the processes of a bundle.
-
-        Raises:
-            UncagedError: the bundle is not granted, or no sandbox process can be started.
-        """
-        with self._lock:
-            cells = self._cells.pop(bundle, None)
-            if cells is None:
-                cells = self._starter.submit(self._start, bundle).result()
-            self._cells[bundle] = cells  # the last one used is the last one
-            self._users[bundle] = self._users.get(bundle, 0) + 1
-        try:
-            yield cells
-        finally:
-            with self._lock:
-                self._users[bundle] -= 1
-                self._close_idle(IDLE_CELLS)
-
-    def close(self) -> None:
-        """End all processes that no thread uses."""
-        with self._lock:
-            self._close_idle(0)
-        self._starter.shutdown(wait=False)
-
-    def _start(self, bundle: BundleHash) -> Cells:
-        loaded = self._replica.bundle(bundle)
-        prefer = load(self._replica.files).sandbox
-        return start_cells(loaded, prefer, limits=CellLimits(), begun=None)
-
-    def _close_idle(self, kept: int) -> None:
-        idle = [bundle for bundle in self._cells if not self._users[bundle]]
-        for bundle in idle[: max(0, len(idle) - kept)]:
-            self._cells.pop(bundle).close()
-
-
 def worker_place(clock_ms: Callable[[], int]) -> WorkerPlace:
     """Return this process's directory and variables."""
     return WorkerPlace(directory=Path.cwd(), environment=dict(os.environ), clock_ms=clock_ms)
 
 
-def _lines_of(replica: Replica, bundle: BundleHash, thread: ThreadId) -> Iterator[bytes]:
-    start = 0
-    while lines := replica.backend.threads.read(bundle, thread, from_line=start):
-        yield from lines
-        start += len(lines)
-
-
-def _left_word(
-    history: History, journal: SharedJournal, *, files_bundle: tuple[Replica, BundleHash]
-) -> str | None:
+def _left_word(journal: SharedJournal, files: Store, bundle: BundleHash) -> str | None:
     """Return the state of a thread that was left for a person, or has ended; None for one that goes
     on. A dispatcher drives a thread again if its worker died before it reported the word.
     """
-    replica, bundle = files_bundle
-    state = status(facts_of(history, replica.files, bundle, journal.blobs), locked=False)
+    history = journal.history
+    state = status(facts_of(history, files, bundle, journal.blobs), locked=False)
     # the driver itself states `unknown`, and notifies a person
     goes_on = state == "interrupted" or (state == "unknown" and not history.unsettled)
     return None if goes_on else state
@@ -296,6 +232,3 @@ def _refuse_child(context: EffectContext, **_call: object) -> Outcome:
 
 def _publish_nothing(_thread: ThreadId, _event: object) -> None:
     """Publish nothing: followers read the store."""
-
-
-__all__ = ["MISSING", "RefusedError", "StoreLost", "ThreadDriving", "WorkerPlace", "worker_place"]
