@@ -51,6 +51,7 @@ class EventHub:
         """
         self._feeds: dict[ThreadId, ThreadFeed] = {}
         self._watch: asyncio.Task[None] | None = None
+        self._is_watching = asyncio.Event()
 
     @asynccontextmanager
     async def thread(self, text: str, *, after: int = 0) -> AsyncIterator[ClientEvents]:
@@ -84,16 +85,23 @@ class EventHub:
         if not feed.listeners:
             asyncio.get_running_loop().call_later(LINGER_S, self._close_unused, feed)
 
-    def watch(self) -> None:
-        """Look at the order log as long as there are feeds or listeners."""
+    async def watched(self) -> None:
+        """Look at the order log as long as there are feeds or listeners; return as soon as all
+        take-ups from now on are reported.
+        """
+        self._begin_watching()
+        await self._is_watching.wait()
+
+    def _begin_watching(self) -> None:
         if self._watch is None or self._watch.done():
-            self._watch = asyncio.create_task(self._watching())
+            self._is_watching = asyncio.Event()
+            self._watch = asyncio.create_task(self._watching(self._is_watching))
 
     def _feed(self, bundle: BundleHash, thread: ThreadId) -> ThreadFeed:
         feed = self._feeds.get(thread)
         if feed is None or feed.has_failed:
             feed = self._feeds[thread] = ThreadFeed(self.engine, bundle, thread)
-        self.watch()
+        self._begin_watching()
         return feed
 
     def _close_unused(self, feed: ThreadFeed) -> None:
@@ -102,8 +110,11 @@ class EventHub:
             if self._feeds.get(feed.thread) is feed:
                 del self._feeds[feed.thread]
 
-    async def _watching(self) -> None:
-        place = await asyncio.to_thread(_end_of_log, self.engine)
+    async def _watching(self, is_watching: asyncio.Event) -> None:
+        try:
+            place = await self._end_of_log()
+        finally:
+            is_watching.set()
         loop = asyncio.get_running_loop()
         looked_s = loop.time()
         while self._feeds or self.taken_up:
@@ -113,7 +124,7 @@ class EventHub:
             except StorageError:
                 continue  # the store is away; its feeds report what they meet
             if tail is None:
-                place = await asyncio.to_thread(_end_of_log, self.engine)
+                place = await self._end_of_log()
             elif tail.place == place:
                 if loop.time() - looked_s < STAT_S:
                     continue
@@ -124,6 +135,16 @@ class EventHub:
                 feed.look()
             if tail is None or tail.taken_up:
                 self._report(None if tail is None else list(tail.taken_up))
+
+    async def _end_of_log(self) -> OrderPlace:
+        while self._feeds or self.taken_up:
+            try:
+                tail = await asyncio.to_thread(self.engine.store.noted_since, START)
+            except StorageError:
+                await asyncio.sleep(LOOK_S)  # the store is away
+            else:
+                return START if tail is None else tail.place
+        return START
 
     def _report(self, taken_up: list[TakenUp] | None) -> None:
         for _, thread in taken_up or ():
@@ -142,11 +163,3 @@ def hub_of(engine: Engine) -> EventHub:
     if hub is None:
         hub = _HUBS[engine] = EventHub(engine)
     return hub
-
-
-def _end_of_log(engine: Engine) -> OrderPlace:
-    try:
-        tail = engine.store.noted_since(START)
-    except StorageError:
-        return START
-    return START if tail is None else tail.place

@@ -99,6 +99,7 @@ class LiveList:
         self._hub: EventHub = hub_of(engine)
         self._clients: list[ListChanges] = []
         self._taken: dict[ThreadId, _Taken] = {}
+        self._followed: set[_Taken] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -108,7 +109,6 @@ class LiveList:
         self._clients.append(client)
         if len(self._clients) == 1:
             self._hub.taken_up.append(self._see)
-            self._hub.watch()
             self._spawn(self._begin())
         for one in self._taken.values():
             if one.shown is not None:
@@ -121,6 +121,7 @@ class LiveList:
                 self._end()
 
     async def _begin(self) -> None:
+        await self._hub.watched()  # first: what is taken up after the look below is reported
         while self._clients:
             try:
                 running = await asyncio.to_thread(self._engine.running)
@@ -149,10 +150,11 @@ class LiveList:
         path = self._engine.store.data_path(one.bundle, one.thread)
         try:
             self._show(one, listed_document(await self._read(one), None))
-            while self._is_full():
+            while len(self._followed) >= MOST_FOLLOWED:
                 if not is_live(path):
                     self._settle(one)
                 await asyncio.sleep(LOOK_S)
+            self._followed.add(one)
             one.listener = partial(self._hear, one)
             one.feed = self._hub.listen(one.bundle, one.thread, one.listener)
             # the feed of a thread that had stopped notices a little later that it goes on
@@ -226,6 +228,7 @@ class LiveList:
         if one.feed is not None and one.listener is not None:
             self._hub.leave(one.feed, one.listener)
             one.feed = one.listener = None
+        self._followed.discard(one)
 
     def _publish(self, thread: str, change: Change) -> None:
         for client in self._clients:
@@ -239,9 +242,6 @@ class LiveList:
 
     def _is_there(self, one: _Taken) -> bool:
         return self._taken.get(one.thread) is one
-
-    def _is_full(self) -> bool:
-        return sum(one.feed is not None for one in self._taken.values()) >= MOST_FOLLOWED
 
 
 def _is_read(told: Told, place: int) -> bool:

@@ -13,6 +13,7 @@ from testbed.bundles import COUNT, granted, place_script, script_of, source
 from testbed.processes import end_workers
 from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.order import START, OrderPlace, OrderTail
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine, Event, ThreadSummary
 from uncaged_engine.services.threads import records_between
@@ -73,6 +74,14 @@ class Client:
         while not found or found[-1]["status"] != status:
             await self.next()
         return found
+
+    async def followed(self, threads: list[ThreadId]) -> ThreadId:
+        """Return one of some threads as soon as the list shows what it does."""
+        while True:
+            for thread in threads:
+                if self.documents[thread][-1]["doing"]:
+                    return thread
+            await self.next()
 
     async def next(self) -> None:
         kind, document = await anext(self._changes)
@@ -143,6 +152,42 @@ def test_no_thread_is_lost(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> N
         held.set()
 
 
+def test_a_thread_that_is_taken_up_during_the_first_look_is_listed(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first client's look at the running threads follows the one at the end of the order log:
+    the other way round, neither has a thread that was taken up between them.
+    """
+    threads: list[ThreadId] = []
+    is_listed = threading.Event()
+    running, noted_since = Engine.running, Store.noted_since
+
+    def listed(engine: Engine) -> list[ThreadSummary]:
+        try:
+            return running(engine)
+        finally:
+            is_listed.set()
+
+    def slowly(store: Store, place: OrderPlace) -> OrderTail | None:
+        if place is START and not is_listed.is_set():
+            is_listed.wait(0.3)  # the list is read later
+            is_listed.set()
+            threads.append(engine.run("sleeper", prompt=""))
+        return noted_since(store, place)
+
+    async def work() -> None:
+        async with LiveList(engine).changes() as found:
+            client = Client(found)
+            while not threads or not client.documents.get(threads[0]):
+                await client.next()
+        await asyncio.to_thread(engine.kill, threads[0])
+
+    engine.running()  # the index of threads is made
+    monkeypatch.setattr(Engine, "running", listed)
+    monkeypatch.setattr(Store, "noted_since", slowly)
+    run(work)
+
+
 def test_ends_beyond_the_bound(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list shows how threads ended that were too many to be followed, also if the store was
     away at first, and follows one of them as soon as another has ended.
@@ -164,7 +209,11 @@ def test_ends_beyond_the_bound(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
             client = Client(found)
             for thread in threads:
                 await client.until(thread, "running")
-            for thread in reversed(threads):
+            followed = await client.followed(threads)
+            beyond, last = (one for one in threads if one != followed)
+            for thread in (beyond, followed, last):
+                if thread == last:
+                    await client.followed([last])
                 await asyncio.to_thread(engine.kill, thread)
                 await client.until(thread, "killed")
         assert not failures
