@@ -63,9 +63,11 @@ def searched(search: Search, look: Look, is_rejected: Rejected) -> HealingResult
 
 
 def with_candidate(missing: BrowserProblem, found: HealingResult) -> BrowserProblem:
-    """Return a problem with the element that was found and not used, if there is one."""
+    """Return the problem of a missing element with the one that was found and not used, if there is
+    one; a problem of another kind as it is.
+    """
     after = [one.after for one in found.healed] or [found.candidate]
-    if not any(after):
+    if missing.kind not in MISSING or not any(after):
         return missing
     why = f" ({found.reason})" if found.reason else ""
     return BrowserProblem(

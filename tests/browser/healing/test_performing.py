@@ -81,6 +81,21 @@ def test_an_element_that_a_person_rejected_is_named_and_not_used() -> None:
     assert 'the nearest element is button "Save changes" (a person rejected it)' in found.reason
 
 
+def test_a_problem_of_another_kind_is_reported_as_it_is() -> None:
+    """The element appeared in the rest of the time, and something else failed: the rejected one is
+    not its cause.
+    """
+
+    class LatePage(RedesignedPage):
+        def perform(self, number: int, body: Mapping[str, Any]) -> object:
+            if "find_s" not in body:
+                raise BrowserProblem("timeout", "the page did not answer")
+            return super().perform(number, body)
+
+    found = replayed(LatePage(), lambda _healed: True)
+    assert (found.step, found.held, found.reason) == (1, False, "the page did not answer")
+
+
 def test_a_rejected_proposal_decides_about_its_version(engine: Engine) -> None:
     """An open one does not, and neither does one for another version."""
     former, after = (
