@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect, sync_playwright
+from playwright.sync_api import Page, Route, WebSocketRoute, expect, sync_playwright
 from testbed.processes import end_workers
 from testbed.serving import running
 from uncaged_browser.browsers.installed import find_browser
@@ -161,6 +161,7 @@ def test_a_view_that_is_left_while_it_loads_fills_no_other(page: Page) -> None:
 
 
 def test_a_refused_action_says_so_in_its_dialog(page: Page, counting: Engine) -> None:
+    """On the page, if the dialog was closed meanwhile."""
     thread = counting.run("count", prompt="")
     assert [one for one in counting.follow(thread) if one.kind == "status"]
     page.evaluate("id => { location.hash = `#/threads/${id}` }", thread)
@@ -169,7 +170,20 @@ def test_a_refused_action_says_so_in_its_dialog(page: Page, counting: Engine) ->
     dialog.get_by_label("on (optional)").fill("no-such-flow")
     dialog.get_by_role("button", name="Fork").click()
     expect(dialog.get_by_role("alert")).to_contain_text("no-such-flow")
-    dialog.get_by_role("button", name="Cancel").click()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/fork", hold)
+    with page.expect_request("**/fork"):
+        dialog.get_by_role("button", name="Fork").click()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    for one in held:
+        one.continue_()
+    expect(page.locator("#status")).to_contain_text("no-such-flow")
+    page.unroute("**/fork")
     counting.kill(thread)
     page.evaluate("location.hash = '#/flows'")
 
@@ -249,6 +263,38 @@ def test_a_sentence_is_completed_explained_run_and_its_question_answered(page: P
     view(page, "#/machine", "Machine")
     view(page, "#/ask", "Ask")
     expect(page.locator(".result")).to_contain_text("counted to 7")
+
+
+@pytest.mark.usefixtures("conversed")
+def test_a_record_that_comes_before_those_of_the_log_is_shown(page: Page) -> None:
+    """The server sends a record that was written while it read the log: before its answer."""
+
+    def earlier(client: WebSocketRoute) -> None:
+        asked: set[object] = set()
+        server = client.connect_to_server()
+
+        def to_server(message: str | bytes) -> None:
+            call = json.loads(message)
+            if call["method"] == "log":
+                asked.add(call["id"])
+            server.send(message)
+
+        def to_client(message: str | bytes) -> None:
+            answer = json.loads(message)
+            if answer.get("id") in asked:
+                last = answer["result"]["records"].pop()
+                params = {"conversation": answer["result"]["conversation"], "record": last}
+                client.send(json.dumps({"jsonrpc": "2.0", "method": "record", "params": params}))
+            client.send(json.dumps(answer))
+
+        client.on_message(to_server)
+        server.on_message(to_client)
+
+    view(page, "#/machine", "Machine")
+    page.route_web_socket("**/dispatcher", earlier)
+    view(page, "#/ask", "Ask")
+    expect(page.locator(".result")).to_contain_text("counted to 7")
+    page.route_web_socket("**/dispatcher", WebSocketRoute.connect_to_server)
 
 
 def test_a_thread_is_started_from_the_form(page: Page, counting: Engine) -> None:

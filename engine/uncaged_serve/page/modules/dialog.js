@@ -1,6 +1,6 @@
 // Dialogs: a form whose answer can be refused, and a question.
 
-import { h, refocus } from "./dom.js";
+import { h, refocus, say } from "./dom.js";
 
 /**
  * Show a form as a dialog.
@@ -35,7 +35,8 @@ export function dialog({ title, field = null, notes = [] }, word, send, closed =
     try {
       if (await send(submit, field === null ? {} : field.read())) element.close();
     } catch (error) {
-      problem.textContent = error.message;
+      if (element.open) problem.textContent = error.message;
+      else say(error.message, "error"); // it was closed while it was sent
     }
   });
   document.body.append(element);

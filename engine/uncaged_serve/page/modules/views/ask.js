@@ -19,17 +19,18 @@ export function show(root, route) {
   const nodes = new Map();
   let conversation = route.query.get("conversation");
   let after = 0;
-  let isReady = false;
+  let early = []; // records that come before those of the log are shown; null after that
 
   const client = new ConversationClient({
     onNotice(method, params) {
       if (params.conversation !== conversation) return;
-      if (method === "record" && isReady) take(params.record);
+      if (method === "record") early ? early.push(params.record) : take(params.record);
       if (method === "lost") problem.textContent = params.message;
     },
     onState(state) {
       problem.textContent = state === "live" ? "" : "The connection to the server is lost; it is made again …";
       if (state === "live") guarded(start);
+      else early = [];
     },
   });
 
@@ -60,14 +61,15 @@ export function show(root, route) {
 
   async function follow() {
     const mine = conversation;
-    isReady = false;
+    const meanwhile = (early = []);
     for (;;) {
       const page = await client.call("log", { conversation: mine, after, follow: true });
-      if (mine !== conversation) return;
-      isReady = !page.more; // what comes before that is in a later page, too
+      if (meanwhile !== early) return; // another conversation was chosen, or the connection made again
       page.records.forEach(take);
-      if (!page.more) return;
+      if (!page.more) break;
     }
+    early = null;
+    meanwhile.forEach(take);
   }
 
   function take(record) {
