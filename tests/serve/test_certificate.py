@@ -1,4 +1,6 @@
-"""Files of a TLS certificate and its key: which are refused, and with what message."""
+"""Files of a TLS certificate and its key, and places without them: which are refused, and with what
+message.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from pathlib import Path
 import pytest
 from testbed.webserver import certify
 from uncaged_bundles.errors import UsageError
+from uncaged_engine.api import Engine
 from uncaged_serve.certificate import check_certificate
+from uncaged_serve.server import Place, serve
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +54,32 @@ def test_files_that_a_server_cannot_use_are_refused(
 def test_a_pair_in_two_files_or_in_one_is_accepted(files: Path) -> None:
     check_certificate(files / "a.crt", files / "a.key")
     check_certificate(files / "a.pem", files / "a.pem")
+
+
+def test_a_server_checks_its_certificate_before_it_listens(engine: Engine, files: Path) -> None:
+    place = Place(port=0, certificate=(files / "a.crt", files / "b.key"))
+    with pytest.raises(UsageError, match="name the files of one pair"):
+        serve(engine, place, ready=lambda serving: pytest.fail(serving.address), report=pytest.fail)
+
+
+@pytest.mark.parametrize(
+    ("host", "proxy", "message"),
+    [
+        ("192.0.2.1", "https://flows.example.org", "run the proxy on this machine"),
+        ("192.0.2.1", None, "192.0.2.1 is beyond this machine; add --tls"),
+        ("127.0.0.1", "http://flows.example.org", "takes the proxy's origin"),
+        ("127.0.0.1", "https://flows.example.org/page", "takes the proxy's origin"),
+    ],
+)
+def test_a_place_at_which_the_token_crosses_a_network_is_refused(
+    host: str, proxy: str | None, message: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        Place(port=0, host=host, proxy=proxy).check()
+    assert message in str(refused.value)
+
+
+def test_a_proxy_on_this_machine_is_served() -> None:
+    place = Place(port=0, proxy="https://flows.example.org:8443")
+    place.check()
+    assert place.origin(1) == "https://flows.example.org:8443"

@@ -19,11 +19,12 @@ from testbed.thread_pages import (
     until_stopped,
     waiting_thread,
 )
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError, UsageError
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import archive
 from uncaged_engine.journal.blobs import BlobDirectory
 from uncaged_serve.api.endpoints import Bytes, ConflictError
+from uncaged_serve.api.errors import response_of
 
 THREAD = "/api/threads/{id}"
 PNG = b"\x89PNG\r\n\x1a\n a picture"
@@ -170,3 +171,9 @@ def test_hostile_and_large_and_damaged_threads_have_documents(asking: Engine) ->
     for name in (hostile, "../../etc/passwd", "0", "x" * 5000, "%00"):
         with pytest.raises((NotFoundError, UsageError)):
             called(asking, "GET", THREAD, {"id": name})
+
+
+def test_an_answer_of_the_api_advises_to_resume_nothing() -> None:
+    """The request has no thread: the message has the remedy alone."""
+    _, document = response_of(EnvironmentLacks("there is no agent", remedy="install one"))
+    assert document["error"]["message"] == "there is no agent; install one"  # type: ignore[index]
