@@ -190,6 +190,20 @@ def test_an_ascii_stream_is_no_bug(environment: dict[str, str], flow: Callable[[
     assert "said \\xe9\\u2026" in done.stdout
 
 
+@pytest.mark.parametrize("words", [["--store", "a"], ["--store=a"], ["--help"], []])
+def test_a_worker_is_started_early_only_for_a_run_on_this_machine(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run on a shared store, and one that only prints, would start it for nothing."""
+    from uncaged_cli.entry import start_early
+    from uncaged_engine.worker import client
+
+    roused: list[str] = []
+    monkeypatch.setattr(client, "rouse_flow", roused.append)
+    start_early(["run", "echo", *words])
+    assert roused == ([] if words else ["echo"])
+
+
 def test_ctrl_c_before_the_verb_prints_no_traceback(environment: dict[str, str]) -> None:
     """A command that is interrupted while its modules are imported ends with 130, as later."""
     code = "import os, signal; from uncaged_cli import entry; "

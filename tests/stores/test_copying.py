@@ -142,15 +142,19 @@ def test_a_copy_dies_between_two_batches_of_a_thread(
 
 
 def test_a_target_that_went_on_is_left_as_it_is(source: Store, backend: StoreBackend) -> None:
-    """A thread with more lines in the target counts as present, its debug log stays."""
+    """A thread with more lines in the target counts as present, its debug log stays, as does
+    another log beside the same lines.
+    """
     copy(directory(source.root), backend)
     bundle = bundle_of(source)
+    backend.threads.replace_info(bundle, LONG, b"of the target\n")
     with backend.threads.open(bundle, CHILD) as owner:
         owner.append([chain.seal(owner.head.digest, b'{"control":"note","timestamp":1')[0]])
         head = owner.head
     report = copy(directory(source.root), backend)
     assert report.problems == [] and copied(report) == {}
     assert backend.threads.head(bundle, CHILD) == head
+    assert backend.threads.notes(bundle, LONG).info == b"of the target\n"
 
 
 def test_other_contents_of_a_target_are_named_and_left(

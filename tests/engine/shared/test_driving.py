@@ -102,6 +102,24 @@ def test_an_owner_that_was_taken_over_reports_no_word(
     assert len(backend.threads.read(placed.bundle.hash, placed.thread)) == 1
 
 
+def test_a_bundle_that_was_not_granted_in_the_store_is_not_executed(
+    store: Store, backend: StoreBackend, tmp_path: Path, copies: Replica
+) -> None:
+    """A worker trusts the registry of its store, and leaves the thread as it was."""
+    placed = place(store, PLANNED, params={"plan": PLAN[:1]})
+    copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
+    found = backend.registry.read()
+    assert found is not None
+    backend.registry.replace(b"flows: {}\n", version=found.version)
+    reported: list[str] = []
+    where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
+    with closing(ThreadDriving(copies, where, lambda _thread, why: reported.append(why))) as made:
+        word = made.drive(placed.bundle.hash, placed.thread, lambda _exchange: None)
+    assert word == "interrupted"
+    assert "not granted" in reported[0] and len(reported) == 1
+    assert len(backend.threads.read(placed.bundle.hash, placed.thread)) == 1
+
+
 def test_a_submitted_thread_that_was_never_written_is_given_up(
     store: Store, threads: ThreadDriving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

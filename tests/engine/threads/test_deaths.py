@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 from testbed.bundles import COUNT, Placed, granted, place, place_script, script_of, source
+from testbed.interleaving import just_before
 from testbed.journals import NOW_MS
 from uncaged_bundles.storage.order import START
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
-from uncaged_engine.journal.origin import path_beside
+from uncaged_engine.journal.origin import ThreadOrigin, path_beside
+from uncaged_engine.threads import deaths
 from uncaged_engine.threads.deaths import OLDEST_MS, STARTING_MS
 from uncaged_engine.threads.starting import Chance
 
@@ -71,6 +73,26 @@ def test_a_death_is_notified_once_until_the_thread_goes_on(watched: Watched) -> 
     assert watched.engine.thread(placed.thread).ran_ms == before.ran_ms + 5_000
     assert watched.look() == [(placed.thread, "interrupted")]
     assert watched.engine.thread(placed.thread).ran_ms == before.ran_ms + 5_000
+
+
+def test_of_two_looks_at_once_one_notifies(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one finds the note of the first under the journal's lock."""
+    placed = place(watched.store, COUNT)
+    just_before(monkeypatch, deaths, "_note", watched.engine.notify_deaths)
+    assert watched.look() == [(placed.thread, "interrupted")]
+
+
+def test_steps_after_a_note_make_the_next_death_another_one(watched: Watched) -> None:
+    """Steps alone, without a resume of a person, as of a thread that its parent took up."""
+    bundle = granted(watched.store, COUNT)
+    script = script_of(bundle)
+    script.add(lines.notified("interrupted", NOW_MS))
+    for seq in (1, 2, 3):
+        script.intent(seq).step(seq)
+    placed = place_script(watched.store, bundle, script)
+    assert watched.look() == [(placed.thread, "interrupted")]
 
 
 def test_an_effect_in_doubt_is_notified_as_unknown(watched: Watched) -> None:
@@ -145,6 +167,17 @@ def test_a_delivery_that_fails_is_reported_and_not_repeated(watched: Watched) ->
     assert problem == f"thread {placed.thread}: the command of notify ended with 1"
     assert watched.engine.notify_deaths() == []
     assert Path(placed.path).exists()
+
+
+def test_a_strangers_thread_that_never_ran_here_is_not_dead(watched: Watched) -> None:
+    """Its worker was another machine's; once it was resumed here, its death is one of ours."""
+    placed = place(watched.store, COUNT)
+    path = Path(placed.path)
+    ThreadOrigin(bytes=path.stat().st_size, steps=0, importedMs=NOW_MS).write(path)
+    assert watched.look() == []
+    resumed = lines.control("resume", {"binding": {}}, NOW_MS)
+    append(watched, placed, resumed)
+    assert watched.look() == [(placed.thread, "interrupted")]
 
 
 def test_a_thread_that_cannot_be_read_keeps_no_other_from_its_notification(
