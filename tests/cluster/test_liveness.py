@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 
 import pytest
@@ -13,7 +14,8 @@ from uncaged_cluster.address import parse_address
 from uncaged_cluster.liveness import dead_workers, worker_name
 from uncaged_cluster.session import DatabaseSession
 from uncaged_cluster.store import PostgresStore, open_store
-from uncaged_engine.services.stores import FenceRaised, JournalBusy
+from uncaged_engine.journal.chain import seal
+from uncaged_engine.services.stores import FenceRaised, JournalBusy, LineOwner, conversation_seed
 
 
 @pytest.fixture
@@ -34,6 +36,67 @@ def test_a_worker_dies_with_its_session(sessions: list[DatabaseSession]) -> None
     worker.close()
     while dead_workers(watching, [name]) != {name}:
         pass  # the server notices that the client has gone
+
+
+def test_an_owner_goes_on_in_a_new_session_under_its_number(
+    sessions: list[DatabaseSession],
+) -> None:
+    """After a loss that no append met, the first append states the new session: others find the
+    owner alive.
+    """
+    worker, other, watching = sessions
+    store, waiting = PostgresStore(worker), PostgresStore(other)
+    store.bundles.put(SOURCE)
+    thread = started(store)
+    more = script(steps=3).sealed[len(thread.sealed) :]
+    owner = store.threads.open(thread.bundle, thread.thread)
+    former = worker.number()
+    [(process,)] = worker.query("SELECT pg_backend_pid()")
+    watching.query("SELECT pg_terminate_backend(%s, 30000)", [process])
+    with pytest.raises(StorageError):
+        worker.query("SELECT 1")
+    owner.append(more)
+    assert worker.number() != former
+    with pytest.raises(JournalBusy, match=f"session {worker.number()}"):
+        waiting.threads.open(thread.bundle, thread.thread)
+
+
+def test_of_two_owners_at_once_the_second_is_refused(sessions: list[DatabaseSession]) -> None:
+    """An opening waits for another one that has not been committed, and sees its owner."""
+    first, second, watching = sessions
+    store, waiting = PostgresStore(first), PostgresStore(second)
+    store.bundles.put(SOURCE)
+    thread = started(store)
+    line, _ = seal(conversation_seed(thread.thread), b'{"request":"x"')
+    store.conversations.start(thread.thread, [line])
+    openings: list[Callable[[PostgresStore], LineOwner]] = [
+        lambda store: store.threads.open(thread.bundle, thread.thread),
+        lambda store: store.conversations.open(thread.thread),
+    ]
+    for open_log in openings:
+        with ThreadPoolExecutor() as pool:
+            with first.transaction():
+                open_log(store)
+                late = pool.submit(open_log, waiting)
+                while watching.query("SELECT 1 FROM pg_locks WHERE NOT granted") == []:
+                    assert not late.done()
+            with pytest.raises(JournalBusy):
+                late.result()
+
+
+def test_a_long_statement_is_not_frozen(sessions: list[DatabaseSession]) -> None:
+    """A worker that waits for the database has no idle session."""
+    worker, other, watching = sessions
+    name = worker_name(worker)
+    take, give = "SELECT pg_advisory_lock(1)", "SELECT pg_advisory_unlock(1)"
+    other.query(take)
+    with ThreadPoolExecutor() as pool:
+        late = pool.submit(worker.query, take)
+        while watching.query("SELECT 1 FROM pg_locks WHERE NOT granted") == []:
+            assert not late.done()
+        assert dead_workers(watching, [name], frozen_s=0) == set()
+        other.query(give)
+        late.result()
 
 
 def test_two_who_ask_at_once_both_see_a_death(sessions: list[DatabaseSession]) -> None:

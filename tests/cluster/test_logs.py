@@ -67,7 +67,12 @@ def test_a_changed_row_is_damage_with_its_place(
 
 
 @pytest.mark.parametrize(
-    "poison", ["UPDATE threads SET digest = '\\x000000000000000000000000'", "DELETE FROM threads"]
+    "poison",
+    [
+        "UPDATE threads SET digest = '\\x000000000000000000000000'",
+        "UPDATE threads SET lines = 9",
+        "DELETE FROM threads",
+    ],
 )
 def test_a_head_that_changes_under_its_owner_refuses_the_append(
     store: StoreBackend, rows: Rows, poison: str
@@ -139,6 +144,15 @@ def test_contents_that_a_row_cannot_hold_are_refused(
     )
     with pytest.raises(DamagedError, match="selectors"):
         store.documents.read("selectors.json")
+
+
+def test_names_of_blobs_come_in_batches(
+    store: StoreBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batches are all names, in order."""
+    names = sorted(store.blobs.put(bytes([number])) for number in range(5))
+    monkeypatch.setattr(contents, "NAMES_AT_ONCE", 2)
+    assert list(store.blobs.names()) == names
 
 
 def test_a_closed_store_is_refused(store: StoreBackend) -> None:

@@ -90,6 +90,23 @@ def test_a_take_over_during_an_opening_is_no_damage(
     assert store.threads.read(found.bundle, found.thread) == found.sealed
 
 
+def test_an_interrupted_opening_leaves_no_owner(
+    address: str, store: StoreBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the lines are checked gives the thread up, also in a process that lives on."""
+    found = started(store)
+
+    def interrupted(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogTables, "verify", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.threads.open(found.bundle, found.thread)
+    with closing(open_store(address, create=False, is_visible=True)) as other:
+        other.threads.open(found.bundle, found.thread).close()
+
+
 @pytest.mark.slow
 def test_a_killed_clients_locks_end_with_its_session(address: str, store: StoreBackend) -> None:
     """The thread of a living client has an owner; after its death it has none."""
@@ -174,6 +191,10 @@ def test_a_follower_goes_on_after_a_lost_connection(store: StoreBackend, rows: R
     with closing(store.threads.follow(found.bundle, found.thread, timeout_s=0.01)) as feed:
         assert next(feed) == found.sealed
         assert next(feed) == []
+        rows.execute(
+            "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+        )
+        assert next(feed) == []  # a loss while it waits
         rows.execute(
             "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
         )
