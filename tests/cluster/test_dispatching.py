@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,7 @@ from testbed.documents import check_document
 from testbed.foreground import at_window, environment
 from testbed.postgres import PostgresServer
 from testbed.windows import window
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, StorageError
 from uncaged_bundles.storage.store import Store
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.address import parse_address
@@ -38,15 +38,20 @@ UNWRITTEN = window("submitted and never written; its worker gives it up")
 CALLS = 6
 DEADLY = f"/{CALLS - 2}"
 """Path of the request in which the second worker is killed."""
+LOST = f"/{CALLS - 1}"
+"""Path of the request in which the third worker loses its session."""
 PATIENCE_S = 120
 
 
 @dataclass
 class CountingServer:
-    """A web server that counts the requests. victim: a process to kill at the path `DEADLY`."""
+    """A web server that counts the requests. victim: a process to kill at the path `DEADLY`.
+    cut: called once, at the path `LOST`.
+    """
 
     requests: list[str] = field(default_factory=list)
     victim: subprocess.Popen[bytes] | None = None
+    cut: Callable[[], None] | None = None
     port: int = 0
 
     def answer(self, path: str) -> None:
@@ -55,6 +60,9 @@ class CountingServer:
             self.victim.send_signal(signal.SIGKILL)
             self.victim.wait()
             self.victim = None
+        if path == LOST and self.cut is not None:
+            cut, self.cut = self.cut, None
+            cut()
 
 
 @contextmanager
@@ -86,13 +94,15 @@ def counting_server() -> Iterator[CountingServer]:
 @dataclass(frozen=True, kw_only=True)
 class Scene:
     """A thread after two deaths. requests: how often each path was asked for. follower: exit
-    code and output of the process that started the thread. last: the worker that ended it.
+    code and output of the process that started the thread. lost_code: exit code of the worker that
+    lost its session. last: the worker that ended the thread.
     """
 
     address: str
     schema: str
     requests: Counter[str]
     follower: tuple[int, str]
+    lost_code: int
     last: subprocess.CompletedProcess[str]
     directory: Path
 
@@ -104,8 +114,8 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """Some fifteen seconds: three workers, which import DBOS, and two deaths. The first one dies
-    with a step in the store that DBOS does not know, the second in an effect.
+    """Some fifteen seconds: four workers, which import DBOS. The first one dies with a step in the
+    store that DBOS does not know, the second in an effect, and the third loses its session.
     """
     directory = tmp_path_factory.mktemp("shared")
     schema = postgres.new_schema()
@@ -120,20 +130,24 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         first.wait(PATIENCE_S)
         server.victim = stack.enter_context(_process(directory / "second", "-m", *work))
         server.victim.wait(PATIENCE_S)
-        last = _last_worker(address, directory / "third")
+        server.cut = lambda: _end_owners(postgres)
+        third = stack.enter_context(_process(directory / "third", "-m", *work))
+        third.wait(PATIENCE_S)
+        last = _last_worker(address, directory / "last")
         output, _ = follower.communicate(timeout=PATIENCE_S)
         yield Scene(
             address=address,
             schema=schema,
             requests=Counter(server.requests),
             follower=(follower.returncode, output.decode()),
+            lost_code=third.returncode,
             last=last,
             directory=directory,
         )
 
 
 def test_a_thread_outlives_its_workers(scene: Scene) -> None:
-    """The third worker ends it without an operator, and the process that started it gets the
+    """The last worker ends it without an operator, and the process that started it gets the
     result.
     """
     events = _events(scene.last)
@@ -147,9 +161,16 @@ def test_a_thread_outlives_its_workers(scene: Scene) -> None:
     assert scene.end["thread"]["steps"] == CALLS
 
 
+def test_a_worker_that_loses_its_session_ends_and_settles_nothing(scene: Scene) -> None:
+    """The thread that it drove had an open request, and is ended by the next worker."""
+    assert scene.lost_code == StorageError.exit_code
+    assert scene.requests[LOST] == 2
+
+
 def test_only_effects_in_flight_at_a_death_are_repeated(scene: Scene) -> None:
-    """Counted where they happen: each once, and the one in which a worker was killed twice."""
-    assert scene.requests == {f"/{n}": 2 if f"/{n}" == DEADLY else 1 for n in range(CALLS)}
+    """Counted where they happen: each once, and twice those in which a worker was lost."""
+    repeated = (DEADLY, LOST)
+    assert scene.requests == {f"/{n}": 2 if f"/{n}" in repeated else 1 for n in range(CALLS)}
 
 
 def test_the_steps_of_its_workflow_are_those_of_the_journal(
@@ -273,6 +294,15 @@ def _last_worker(address: str, home: Path) -> subprocess.CompletedProcess[str]:
         timeout=PATIENCE_S,
         check=False,
     )
+
+
+def _end_owners(postgres: PostgresServer) -> None:
+    """End the sessions that own threads."""
+    with postgres.connect() as rows:
+        rows.execute(
+            "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+            " WHERE pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+        )
 
 
 def _events(worker: subprocess.CompletedProcess[str]) -> list[Any]:
