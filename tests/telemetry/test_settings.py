@@ -65,11 +65,13 @@ def test_exporters_read_the_variables_of_the_caller(monkeypatch: pytest.MonkeyPa
 
 def test_a_missing_package_is_one_remark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the SDK, or without the exporter, nothing is sent, and the debug log says what to
-    install.
+    install. The log of the SDK has no handler for it.
     """
     remarks: list[str] = []
+    handlers = len(logging.getLogger("opentelemetry").handlers)
     unknown = {"OTEL_TRACES_EXPORTER": "carrier-pigeon"}
     assert observer(ObserverRequest(variables=unknown, remark=remarks.append)) is None
+    assert len(logging.getLogger("opentelemetry").handlers) == handlers
     for name in [one for one in sys.modules if one.startswith("uncaged_telemetry.pipeline")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.metrics", None)
