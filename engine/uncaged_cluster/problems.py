@@ -10,11 +10,11 @@ import psycopg
 from psycopg import errors
 from uncaged_bundles.errors import (
     DamagedError,
-    RefusedError,
     StorageError,
     UncagedError,
     UsageError,
 )
+from uncaged_engine.services.stores import StoreRefused
 
 from .address import ClusterAddress
 
@@ -27,7 +27,7 @@ class ConnectionLost(StorageError):
 
 @contextmanager
 def explained(address: ClusterAddress) -> Iterator[None]:
-    """Raise the errors of libpq and of the server as `StorageError`, `RefusedError` or
+    """Raise the errors of libpq and of the server as `StorageError`, `StoreRefused` or
     `DamagedError`. An error that only a bug of ours can cause goes through.
     """
     try:
@@ -47,11 +47,11 @@ def connect_problem(exc: psycopg.OperationalError, address: ClusterAddress) -> U
             f"{address}: the server does not answer; check the host, the port and what is between, then try again"
         )
     if exc.pgconn is not None and exc.pgconn.needs_password:
-        return RefusedError(
+        return StoreRefused(
             f"{address}: the server asks for a password; put it into a file that PGPASSFILE names, or into PGPASSWORD"
         )
     if exc.pgconn is not None and exc.pgconn.used_password:
-        return RefusedError(
+        return StoreRefused(
             f"{address}: {reason}; check the names of user and database, and the password in PGPASSFILE or PGPASSWORD"
         )
     return StorageError(
@@ -77,11 +77,11 @@ def _problem(exc: psycopg.Error, address: ClusterAddress) -> UncagedError | None
     reason = _first_line(exc)
     match exc:
         case errors.InsufficientPrivilege():
-            return RefusedError(
+            return StoreRefused(
                 f"{address}: {reason}; let the schema's owner grant this user what it lacks, or connect as the owner"
             )
         case errors.ReadOnlySqlTransaction():
-            return RefusedError(
+            return StoreRefused(
                 f"{address}: read-only ({reason}); take the primary server's address, or reset default_transaction_read_only"
             )
         case errors.LockNotAvailable():

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from testbed.postgres import PostgresServer
@@ -16,6 +17,9 @@ from uncaged_cluster import migrations
 from uncaged_cluster.address import parse_address
 from uncaged_cluster.session import check_version
 from uncaged_cluster.store import open_store
+from uncaged_engine.stores.copying import copy_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+from uncaged_engine.stores.protocol import StoreRefused
 
 
 def refusal(address: str, *, create: bool = True) -> str:
@@ -74,9 +78,11 @@ def test_a_store_is_made_only_on_demand(postgres: PostgresServer) -> None:
         assert "tables of something else" in refusal(postgres.address(schema), create=create)
 
 
-def test_a_user_without_rights_is_told_what_it_lacks(postgres: PostgresServer, made: str) -> None:
+def test_a_user_without_rights_is_told_what_it_lacks(
+    postgres: PostgresServer, made: str, tmp_path: Path
+) -> None:
     """A user may lack the right to make the schema, to use it, or to write to its tables; one who
-    may read opens the store.
+    may read opens the store. A copy ends at the first item that is refused.
     """
     user = postgres.new_schema()
     with postgres.connect() as connection:
@@ -96,6 +102,11 @@ def test_a_user_without_rights_is_told_what_it_lacks(postgres: PostgresServer, m
         ):
             with pytest.raises(RefusedError, match="permission denied"):
                 write()
+        source = DirectoryBackend.open(tmp_path, create=True)
+        source.blobs.put(b"x")
+        source.blobs.put(b"y")
+        with pytest.raises(StoreRefused, match="permission denied for table blobs"):
+            copy_store(source, store, replace=False, progress=lambda _kind, _count: None)
 
 
 def test_a_read_only_database_is_read_and_not_written(

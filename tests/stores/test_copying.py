@@ -23,6 +23,9 @@ from testbed.foreground import at_window, environment
 from testbed.windows import place
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.document import Document
+from uncaged_bundles.storage.registry import Registry
+from uncaged_bundles.storage.snapshot import read_document
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.journal import chain
 from uncaged_engine.journal.origin import path_beside
@@ -160,8 +163,8 @@ def test_a_target_that_went_on_is_left_as_it_is(source: Store, backend: StoreBac
 def test_other_contents_of_a_target_are_named_and_left(
     source: Store, backend: StoreBackend
 ) -> None:
-    """Each item that differs is a problem, all others are copied; --replace writes the registry
-    and the documents.
+    """Each item that differs is a problem, all others are copied; --replace writes the entry of the
+    flow and the documents.
     """
     bundle = bundle_of(source)
     copy(directory(source.root), backend)
@@ -176,19 +179,63 @@ def test_other_contents_of_a_target_are_named_and_left(
     conversation = chain.seal(chain.conversation_seed(LONG), b'{"seq":0,"timestamp":9')[0]
     (source.root / "conversations" / f"{LONG}.jsonl").write_bytes(conversation)
     (source.root / "selectors.json").write_bytes(b"other")
-    source.registry_path.write_bytes(b"flows: {}\n")
+    Registry(source).set_enabled("count", False)
     report = copy(directory(source.root), backend)
     for word, problem in zip(
-        (IMPORTED, LONG, CHILD, LONG, "selectors.json", "registry"), report.problems, strict=True
+        (IMPORTED, LONG, CHILD, LONG, "selectors.json", "flow 'count'"),
+        report.problems,
+        strict=True,
     ):
         assert word in problem and backend.address in problem
+    imported = f"imported from a file in {backend.address}, but counts as started"
+    assert imported in report.problems[0] and "thread rm" in report.problems[0]
     assert backend.threads.head(bundle, LONG).lines == 2001
     assert backend.threads.notes(bundle, IMPORTED).origin == ORIGIN
     replaced = copy(directory(source.root), backend, replace=True)
     assert len(replaced.problems) == 4
     assert copied(replaced) == {"documents": 1, "registry": 1}
     found = backend.registry.read()
-    assert found is not None and found.data == b"flows: {}\n"
+    assert found is not None and found.data == source.registry_path.read_bytes()
+
+
+def test_registries_are_joined_while_the_target_changes(
+    source: Store, backend: StoreBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flow that another process adds to the target meanwhile stays, beside those that the copy
+    adds. One that changes the target each time ends the copy of the registry with a problem.
+    """
+    copy(directory(source.root), backend)
+    bundle = bundle_of(source)
+    Registry(source).add("slow", source.load_bundle(bundle), now_ms=2)
+    registry, replace = backend.registry, backend.registry.replace
+
+    def changed_before(times: int) -> None:
+        left = list(range(times))
+
+        def other(data: bytes, *, version: str | None) -> str:
+            if left:
+                found = registry.read()
+                assert found is not None
+                line = f"  own{left.pop()}: {{hash: {bundle}, timestamp: 1}}\n".encode()
+                text = found.data.replace(b"workflows:\n", b"workflows:\n" + line)
+                replace(text, version=found.version)
+            return replace(data, version=version)
+
+        monkeypatch.setattr(
+            type(registry), "replace", lambda _self, *args, **words: other(*args, **words)
+        )
+
+    changed_before(99)
+    [problem] = copy(directory(source.root), backend).problems
+    assert "again and again" in problem
+    changed_before(1)
+    report = copy(directory(source.root), backend)
+    assert report.problems == [] and report.grants == 0
+    assert (report.counts["registry"].copied, report.counts["registry"].present) == (1, 1)
+    found = registry.read()
+    assert found is not None
+    snapshot, _ = read_document(Document.parse(found.data, "joined"), "joined")
+    assert {"count", "slow", "own0"} <= snapshot.flows.keys()
 
 
 def test_a_source_that_lies_is_not_believed(source: Store, backend: StoreBackend) -> None:

@@ -28,12 +28,17 @@ def command() -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the registry and documents of TO that differ from those of FROM.",
+    help="Replace documents, and entries of flows, of TO that differ from those of FROM.",
 )
 @json_option
 def copy_command(*, source: str, target: str, replace: bool, as_json: bool) -> int:
-    """Copy all bundles, blobs, threads, conversations, documents and the registry of FROM into TO,
+    """Copy all bundles, blobs, threads, conversations, documents, flows and grants of FROM into TO,
     which is made if it is missing.
+
+    Each grant of FROM becomes a grant of TO: copy only stores whose owners you trust.
+
+    A flow that TO lacks is added, and one of which it has older versions is brought up to date.
+    Flows that TO alone has stay.
 
     Run it again after an interruption, or to copy what has been added since. What TO has with other
     contents stays as it is and is listed; the exit code is 1 then. Not copied: config.yaml, keys,
@@ -59,6 +64,10 @@ def copy_command(*, source: str, target: str, replace: bool, as_json: bool) -> i
         return 1 if report.problems else 0
     for kind, found in report.counts.items():
         result(f"{kind}: {found.copied:,} copied, {found.present:,} there already")
+    if report.grants:
+        note(
+            f"grants: {report.grants:,} copied; what these bundles ask for is granted in {addresses['to']} now"
+        )
     if not report.problems:
         next_step(f"uncaged-workflow store check {shlex.quote(target)}")
     return listed(report.problems)

@@ -4,6 +4,7 @@ since.
 A part is copied before what refers to it: bundles and blobs, threads, then the registry. A thread
 is in the target whole, or with an exact prefix of its lines. What the target has with other
 contents is left as it is, and becomes a problem of the report; the rest is copied all the same.
+Registries are joined flow by flow.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.joining import JoinedRegistry, RegistryText, join_registries
 
 from ..journal import chain
 from .protocol import (
+    ChangedMeanwhile,
     LineOwner,
     StoreBackend,
     ThreadEntry,
@@ -27,11 +31,15 @@ from .reading import KINDS, Progress, entries_of, lines_of, noted_problem
 
 _BATCH_LINES = 1_000
 _BATCH_BYTES = 8 << 20
+_JOINS = 5
+"""How often registries are joined while other processes change that of the target."""
 
 
 @dataclass(slots=True)
 class Copied:
-    """Items of one kind. copied: made or continued in the target. present: they were there."""
+    """Items of one kind; of the registry, flows. copied: made or continued in the target. present:
+    they were there.
+    """
 
     copied: int = 0
     present: int = 0
@@ -39,9 +47,12 @@ class Copied:
 
 @dataclass(slots=True)
 class CopyReport:
-    """Result of a copy. counts: by kind. problems: a sentence for each item that was not copied."""
+    """Result of a copy. counts: by kind. grants: number of those that the target did not have.
+    problems: a sentence for each item that was not copied.
+    """
 
     counts: dict[str, Copied] = field(default_factory=lambda: {kind: Copied() for kind in KINDS})
+    grants: int = 0
     problems: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, object]:
@@ -50,7 +61,7 @@ class CopyReport:
             kind: {"copied": one.copied, "present": one.present}
             for kind, one in self.counts.items()
         }
-        return {**counts, "problems": self.problems}
+        return {**counts, "grants": self.grants, "problems": self.problems}
 
 
 def copy_store(
@@ -59,10 +70,10 @@ def copy_store(
     """Copy all of *source* into *target*.
 
     Args:
-        replace: the source's registry and documents replace other ones of the target.
+        replace: the source's documents, and entries of flows, replace other ones of the target.
     Raises:
-        RefusedError: both are the same store. StorageError: a store cannot be read or written; what
-            was copied so far stays, and the next run goes on there.
+        RefusedError: both are the same store, or one refuses this user. StorageError: a store
+            cannot be read or written. Items copied so far stay, and the next run goes on there.
     """
     if source.address == target.address:
         raise RefusedError(f"{source.address} is both the source and the target")
@@ -133,10 +144,32 @@ class _Copy:
     def registry(self) -> None:
         with self._item("registry"):
             found = self._source.registry.read()
-            if found is not None:
-                present = self._target.registry.read()
-                if self._writes("registry", found, present):
-                    self._target.registry.replace(found.data, version=_version(present))
+            if found is None:
+                return
+            joined = self._joined(found)
+            self.report.grants = joined.grants
+            self.report.problems += [f"registry: {problem}" for problem in joined.problems]
+            counts = self.report.counts["registry"]
+            counts.copied, counts.present = joined.copied, joined.present
+            self._progress("registry", joined.copied + joined.present)
+
+    def _joined(self, found: VersionedBytes) -> JoinedRegistry:
+        """Join the source's registry with the target's, and write it."""
+        source = RegistryText(text=found.data, where=f"registry of {self._source.address}")
+        for _ in range(_JOINS):
+            present = self._target.registry.read()
+            target = RegistryText(
+                text=b"" if present is None else present.data,
+                where=f"registry of {self._target.address}",
+            )
+            joined = join_registries(source, target, replace=self._replace)
+            with suppress(ChangedMeanwhile):
+                if joined.text != target.text:
+                    self._target.registry.replace(joined.text, version=_version(present))
+                return joined
+        raise ChangedMeanwhile(
+            f"the registry of {self._target.address} is changed again and again; copy once more"
+        )
 
     def _writes(self, name: str, found: VersionedBytes, present: VersionedBytes | None) -> bool:
         """Count a document, and tell whether it is to be written."""
@@ -145,7 +178,7 @@ class _Copy:
             raise RefusedError(
                 f"{name} differs from that of {self._target.address}, which was left as it is; --replace writes it anew"
             )
-        self._count("registry" if name == "registry" else "documents", copied=not is_same)
+        self._count("documents", copied=not is_same)
         return not is_same
 
     def _thread(self, entry: ThreadEntry) -> bool:
@@ -160,7 +193,7 @@ class _Copy:
             return True
         kept = threads.notes(bundle, id)
         if kept.origin != notes.origin:
-            raise self._differs(f"thread {id}", "another note of its origin")
+            raise self._other_origin(id, notes, kept)
         head = self._source.threads.head(bundle, id)
         if head != present:
             self._require_prefix(entry, head, present)
@@ -206,6 +239,19 @@ class _Copy:
         with self._target.conversations.open(name) as owner:
             _append(owner, iter(lines[owner.head.lines :]))
         return True
+
+    def _other_origin(self, id: ThreadId, notes: ThreadNotes, kept: ThreadNotes) -> RefusedError:
+        """Return the error of a thread that the two stores do not trust alike."""
+        source, target = self._source.address, self._target.address
+        if notes.origin is None or kept.origin is None:
+            imported, started = (source, target) if kept.origin is None else (target, source)
+            how = f"was imported from a file in {imported}, but counts as started by its owners in {started}"
+        else:
+            how = f"was imported from a file in {source} and in {target} separately"
+        return RefusedError(
+            f"thread {id} {how}; it was left as it is in both. Remove it in one of them "
+            f"(`uncaged-workflow thread rm {id}` in a directory), then copy from the other one"
+        )
 
     def _differs(self, what: str, how: str) -> RefusedError:
         return RefusedError(

@@ -33,6 +33,7 @@ __all__ = [
     "RegistryStorage",
     "StoreBackend",
     "StoreOpener",
+    "StoreRefused",
     "ThreadEntry",
     "ThreadHead",
     "ThreadNotes",
@@ -49,6 +50,12 @@ class FenceRaised(RefusedError):
 
 class ChangedMeanwhile(RefusedError):
     """A document has another version than the one that the caller read: nothing was written."""
+
+
+class StoreRefused(RefusedError):
+    """The medium lets this user not read or not write: what it refused once, it refuses for all
+    items.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from uncaged_bundles.errors import EnvironmentLacks, StorageError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
-from .protocol import ThreadEntry, ThreadStorage
+from .protocol import StoreRefused, ThreadEntry, ThreadStorage
 
 KINDS = ("bundles", "blobs", "threads", "conversations", "documents", "registry")
 _PAGE = 10_000
@@ -41,7 +41,7 @@ def noted_problem(kind: str, problems: list[str]) -> Iterator[None]:
     """Add an item's own problem to *problems*; one of a whole store ends the run."""
     try:
         yield
-    except (StorageError, EnvironmentLacks):
+    except (StorageError, StoreRefused, EnvironmentLacks):
         raise
     except UncagedError as exc:
         problems.append(f"{kind}: {exc}")
