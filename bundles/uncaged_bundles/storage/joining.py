@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from ..ids import BundleHash
 from ..records import dataclass
 from .document import Document, Entry
-from .draft import RegistryDraft
+from .draft import RegistryDraft, collector_paused
 from .snapshot import FLOWS, GRANTS, Flow, read_document
 
 __all__ = ["JoinedRegistry", "RegistryText", "join_registries"]
@@ -33,7 +33,7 @@ class RegistryText:
 class JoinedRegistry:
     """Result of a join. copied, present: numbers of flows that were added or changed, and that were
     there. grants: number of grants that were added. problems: a sentence for each flow or grant
-    that was left as it is, and for each entry that cannot be read.
+    that was left as it is, and for each entry of the source that was left out as unreadable.
     """
 
     text: bytes
@@ -47,20 +47,27 @@ def join_registries(source: RegistryText, target: RegistryText, *, replace: bool
     """Add the flows and grants of *source* to *target*; a blank target becomes the same text.
 
     A flow is added, or brought up to date if the target has its older versions alone and the same
-    marks. A flow of which the target has newer versions is there already.
+    marks. A flow of which the target has newer versions and the same marks is there already.
 
     Args:
         replace: the source's entry replaces that of a flow that differs otherwise.
     Raises:
         DamagedError: a text is no registry, or the joined one would be too large.
     """
+    with collector_paused():
+        return _joined(source, target, replace=replace)
+
+
+def _joined(source: RegistryText, target: RegistryText, *, replace: bool) -> JoinedRegistry:
     join = _Join(source, target, replace)
-    if not target.text.strip():
+    is_same = target.text == source.text
+    if is_same or not target.text.strip():
+        count = len(join.found.flows)
         return JoinedRegistry(
             text=source.text,
-            copied=len(join.found.flows),
-            present=0,
-            grants=len(join.granted),
+            copied=0 if is_same else count,
+            present=count if is_same else 0,
+            grants=0 if is_same else len(join.granted),
             problems=(),
         )
     join.grants()
@@ -94,17 +101,20 @@ class _Join:
         self.copied = self.present = self.new_grants = 0
 
     def grants(self) -> None:
+        new: dict[str, Mapping[str, Any]] = {}
         for hash, digest in self.granted.items():
             present = self._present_grants.get(hash)
             if present is None:
-                self.draft.put(GRANTS, hash, _fields(self._grant_entries[hash]))
-                self.new_grants += 1
+                new[hash] = _fields(self._grant_entries[hash])
             elif present != digest:
                 self.problems.append(
                     f"the grant of bundle {hash} is for other bytes in the {self._where}, and was left as it is there"
                 )
+        self.draft.add_entries(GRANTS, new)
+        self.new_grants = len(new)
 
     def flows(self) -> None:
+        new: dict[str, Mapping[str, Any]] = {}
         for name, flow in self.found.flows.items():
             difference = self._difference(flow)
             if difference is None:
@@ -114,8 +124,14 @@ class _Join:
                     f"flow {name!r} differs: in the {self._where} {difference}; it was left as it is there, --replace takes the other entry"
                 )
             else:
-                self._put(flow)
                 self.copied += 1
+                if name in self._present.flows:
+                    self._change(flow)
+                else:
+                    if difference:  # an entry that cannot be read
+                        self.draft.drop(FLOWS, name)
+                    new[name] = self._entry(flow)
+        self.draft.add_entries(FLOWS, new)
 
     def _difference(self, flow: Flow) -> str | None:
         """Return how the target's entry differs; an empty text if the source's is its
@@ -127,24 +143,23 @@ class _Join:
         if present is None:
             return ""
         relation = _relation(flow, present)
-        if relation == "older":
-            return None
         if relation == "other":
             return f"it has the versions {_versions(present)}, not {_versions(flow)}"
+        newer = "has newer versions and " if relation == "older" else ""
         if present.enabled != flow.enabled:
-            return f"it is {'enabled' if present.enabled else 'disabled'}"
+            return f"it {newer}is {'enabled' if present.enabled else 'disabled'}"
         if present.confirm != flow.confirm:
-            return f"it has confirm: {str(present.confirm).lower()}"
-        return None if relation == "same" else ""
+            return f"it {newer}has confirm: {str(present.confirm).lower()}"
+        return "" if relation == "newer" else None
 
-    def _put(self, flow: Flow) -> None:
-        if flow.name in self._present.unreadable:
-            self.draft.drop(FLOWS, flow.name)
-        fields = {**flow.fields(), **_fields(self._flow_entries[flow.name])}
-        present = self._present.flows.get(flow.name)
-        if present is not None and present.confirm:
-            fields["confirm"] = flow.confirm
-        self.draft.put(FLOWS, flow.name, fields)
+    def _change(self, flow: Flow) -> None:
+        """Set the source's fields of a flow that the target has."""
+        is_marked = self._present.flows[flow.name].confirm
+        mark = {"confirm": flow.confirm} if is_marked else {}
+        self.draft.put(FLOWS, flow.name, {**self._entry(flow), **mark})
+
+    def _entry(self, flow: Flow) -> Mapping[str, Any]:
+        return {**flow.fields(), **_fields(self._flow_entries[flow.name])}
 
 
 def _relation(flow: Flow, present: Flow) -> _Relation:

@@ -8,8 +8,8 @@ their chain), so that a store that others can write to yields no bytes of unknow
 
 All methods may be called from several threads of a process, and several processes may have the
 same store open. Each method raises `StorageError` if the medium refuses: a disk, a connection, a
-permission. `DamagedError` names the bundle, blob, document or line that is not what it must be;
-the rest of the store stays usable.
+file's permission; `StoreRefused` if a database grants its user no such right. `DamagedError` names
+the bundle, blob, document or line that is not what it must be; the rest of the store stays usable.
 """
 
 from __future__ import annotations

@@ -27,6 +27,21 @@ def no_language(_hash: BundleHash) -> None:
     return None
 
 
+@pytest.mark.parametrize("count", [1, 20])
+def test_entries_are_added_in_batches(count: int) -> None:
+    """The text and the rows are those of single additions, with the comments between entries."""
+    text = f"workflows:\n  mine:  # kept\n    hash: {HASHES[0]}\n    timestamp: 1\n# below\nremoved: [x]\n"
+    entries = {f"flow-{number}": {"hash": HASHES[1], "timestamp": 2} for number in range(count)}
+    batched, single = draft_of(text), draft_of(text)
+    batched.add_entries("workflows", entries)
+    for name, fields in entries.items():
+        single.put("workflows", name, fields)
+    assert batched.text == single.text
+    stamp = (0, 0, 0, 0)
+    assert batched.index(stamp) == single.index(stamp)
+    assert batched.names() == {"mine", *entries}
+
+
 def draft_of(text: str) -> RegistryDraft:
     return RegistryDraft(text.encode(), WHERE, no_language)
 

@@ -62,10 +62,14 @@ def test_missing_flows_and_grants_are_added() -> None:
 
 @pytest.mark.parametrize("target", ["", "\n"])
 def test_a_blank_target_becomes_the_source(target: str) -> None:
-    """The bytes of the text are copied, lists and unreadable entries included."""
-    source = f"{MINE}other: 1\ngrants:\n{grant(A)}"
+    """The bytes of the text are copied, lists and unreadable entries included, of which no later
+    join complains.
+    """
+    source = f"{MINE}other: 1\ngrants:\n{grant(A)}  bad: 1\n"
     join = joined(source, target)
     assert join.text == source.encode() and counts(join) == (1, 0, 1)
+    again = joined(source, join.text.decode())
+    assert again.problems == () and counts(again) == (0, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,12 @@ def test_versions_are_compared_from_the_oldest(
         ),
         pytest.param(
             flow("x", A), flow("x", A, more="    confirm: true\n"), "confirm: true", id="confirm"
+        ),
+        pytest.param(
+            flow("x", A, more="    enabled: false\n"),
+            flow("x", B, A),
+            "newer versions and is enabled",
+            id="disabled in an older version",
         ),
         pytest.param(flow("x", A), "  x: {hash: 5}\n", "cannot be read", id="unreadable"),
         pytest.param(flow("x", A), flow("x", B) + flow("x", C), "cannot be read", id="there twice"),
