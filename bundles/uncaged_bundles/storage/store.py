@@ -36,7 +36,8 @@ ARCHIVED_SUFFIX = ".zst"
 REMOVED_SUFFIX = ".removed"
 """Ends the name of the marker that a removed child thread leaves beside its journal's place."""
 LATEST = "latest"
-_DIRECTORIES = ("bundles", "logs", "blobs", "work", "run")
+DIRECTORIES = ("bundles", "logs", "blobs", "work", "run")
+"""Directories that `Store.open` makes."""
 _SHOWN_CANDIDATES = 10
 
 
@@ -58,7 +59,7 @@ class Store:
         )
         store = cls(root=chosen.expanduser().absolute())
         try:
-            for name in _DIRECTORIES:
+            for name in DIRECTORIES:
                 _make_private(store.root / name)
         except OSError as exc:
             raise UsageError(

@@ -18,6 +18,13 @@ from .protocol import StoreBackend, StoreOpener
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _POSTGRESQL = frozenset(("postgresql", "postgres"))
+_MISSPELT = re.compile(
+    r"[\s'\"]*postgres(?:ql)?(?::|//)|[a-z][a-z0-9+.-]*:/"  # postgresql:/host/x
+    r"|\s*[a-z_]+\s*="  # host=… password=…, which libpq would understand
+    r"|(?://)?[^/.~].*(?::.*@|password\s*=)",  # user:password@host/x, host/x?password=…
+    re.IGNORECASE | re.DOTALL,
+)
+"""Addresses that are no directory's: they may have a password."""
 INSTALL = "pip install 'uncaged-workflow[cluster]'"
 
 
@@ -36,12 +43,18 @@ def open_store(address: str, *, create: bool, is_visible: bool) -> StoreBackend:
 
     Args: as `StoreOpener`; a directory may be relative, and may begin with ``~``.
     Raises:
-        UsageError: no store is served under this scheme. Others: as `StoreOpener`.
+        UsageError: no store is served under this scheme, or it is a misspelt URL. Others: as
+            `StoreOpener`.
     """
     found = _SCHEME.match(address)
     if found is None:
         if not address:
             raise UsageError("an empty address; give a store's directory, or postgresql://…")
+        if _MISSPELT.match(address):  # not the address itself: it may have a password
+            raise UsageError(
+                "the store's address looks like one in PostgreSQL, and does not begin with postgresql://; "
+                "write postgresql://HOST/DATABASE?schema=NAME, or ./ in front of a directory"
+            )
         return DirectoryBackend.open(Path(address), create=create)
     scheme = found[1].lower()
     if not plugins.is_known(scheme, group=plugins.STORES):
