@@ -31,7 +31,13 @@ LONG, CHILD, PACKED, IMPORTED, REMOVED = (
 """Threads: LONG has two thousand lines and a blob; CHILD was started by it; PACKED is archived;
 IMPORTED has a note of its origin; of REMOVED only the marker is left.
 """
-_MACHINE = ("config.yaml", "keys/model", "browser-pairings.json", "dispatcher/catalog.sqlite3")
+_MACHINE = (
+    "config.yaml",
+    "keys/model",
+    "browser-pairings.json",
+    "dispatcher/catalog.sqlite3",
+    "notifications.jsonl",
+)
 
 
 def filled(root: Path) -> Store:
