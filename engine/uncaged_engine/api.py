@@ -429,13 +429,15 @@ class Engine:
         )
 
     def sleepers(self) -> list[ThreadId]:
-        """Return the interrupted threads whose last effect is a sleep that is over by now."""
+        """Return the interrupted threads whose last effect is a sleep that is over by now, without
+        those that a copy of a store brought and that were not resumed here.
+        """
         now = self._chance.clock_ms()
         interrupted = [self.thread(one.thread_id) for one in self._all_of("interrupted")]
         return [
             one.summary.thread_id
             for one in interrupted
-            if not one.unbound and is_due(one.records, now)
+            if not (one.unbound or one.copied) and is_due(one.records, now)
         ]
 
     def notify_deaths(

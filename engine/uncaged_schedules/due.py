@@ -185,7 +185,9 @@ def _take(
 def _start(
     engine: Engine, schedule: Schedule, due_ms: int, environment: Mapping[str, str]
 ) -> ThreadId:
-    """Start the thread of a due time; one that was written and has no worker is resumed."""
+    """Start the thread of a due time; one that was written and has no worker is resumed, unless
+    another store started it.
+    """
     thread = derived_id(f"schedule {schedule.name} {schedule.created_ms}", due_ms)
     limits: dict[str, float] = {LIMITS[key]: value for key, value in schedule.limits.items()}
     options = RunOptions(
@@ -203,7 +205,8 @@ def _start(
             options=options,
             thread=thread,
         )
-    if engine.thread(thread).summary.status == "interrupted":
+    found = engine.thread(thread)
+    if found.summary.status == "interrupted" and not found.copied:
         engine.resume(
             thread, options=RunOptions(directory=options.directory, environment=environment)
         )

@@ -61,6 +61,8 @@ def thread_lines(
         yield ["used: ", used]
     if inherited := spell_spent(view.inherited_spent):
         yield ["inherited from its source: ", inherited]
+    if view.copied and view.end is None:
+        yield ["copied from another store, which may drive it still; `resume` takes it up here"]
     if summary.problem:
         yield [Styled("problem: ", "red"), summary.problem]
     if summary.status != "running":

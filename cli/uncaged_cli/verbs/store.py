@@ -40,6 +40,9 @@ def copy_command(*, source: str, target: str, replace: bool, as_json: bool) -> i
     A flow that TO lacks is added, and one of which it has older versions is brought up to date.
     Flows that TO alone has stay.
 
+    A thread without an end is left to FROM: `due` and `serve` do not resume it in a directory that
+    it was copied into. `resume` takes it up there.
+
     Run it again after an interruption, or to copy what has been added since. What TO has with other
     contents stays as it is and is listed; the exit code is 1 then. Not copied: config.yaml, keys,
     worktrees, browser profiles.
@@ -64,6 +67,11 @@ def copy_command(*, source: str, target: str, replace: bool, as_json: bool) -> i
         return 1 if report.problems else 0
     for kind, found in report.counts.items():
         result(f"{kind}: {found.copied:,} copied, {found.present:,} there already")
+    if report.unfinished:
+        note(
+            f"threads without an end: {report.unfinished:,}; `resume` in a directory continues one, "
+            f"and nothing else does: first see that nothing drives it in {addresses['from']}"
+        )
     if report.grants:
         note(
             f"grants: {report.grants:,} copied; what these bundles ask for is granted in {addresses['to']} now"

@@ -301,7 +301,8 @@ def _take_up(engine: Engine, log: ExecutionLog, live: LiveRequest) -> None:
         return
 
     def resume() -> None:
-        if live.open.cancelled or engine.thread(thread).summary.status != "interrupted":
+        found = engine.thread(thread)
+        if live.open.cancelled or found.copied or found.summary.status != "interrupted":
             return
         # another process resumed it meanwhile, or it needs a decision; its status says which
         with suppress(RefusedError):

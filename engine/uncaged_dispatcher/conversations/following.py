@@ -93,7 +93,12 @@ def _stopped(engine: Engine, log: QuestionLog, live: LiveRequest, thread: Thread
             kill(engine, thread)
         elif status == "waiting":
             _ask(engine, log, live, view, has_changed)
-        elif status == "interrupted" and is_answered(view) and len(view.records) > resumed:
+        elif (
+            status == "interrupted"
+            and not view.copied
+            and is_answered(view)
+            and len(view.records) > resumed
+        ):
             resumed = len(view.records)
             _resume_answered(engine, live, thread, place[2])
         else:

@@ -29,6 +29,14 @@ def plain_of(path: Path) -> Path:
     return path.with_suffix("") if is_archived(path) else path
 
 
+def beside(path: Path, suffix: str) -> Path:
+    """Return the file of the same thread with this suffix; it stays there when the journal is
+    packed.
+    """
+    plain = plain_of(path)
+    return plain.with_name(plain.name.partition(".")[0] + suffix)
+
+
 def contents(path: Path) -> bytes:
     """Return the journal's bytes, plain or packed: another process may have packed or unpacked it
     since it was looked up.

@@ -18,7 +18,7 @@ from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.records import asdict, dataclass
 from uncaged_bundles.storage.files import read_if_there, write_atomically
 
-from .archive import plain_of
+from .archive import beside
 from .recover import History
 
 SUFFIX = ".imported"
@@ -119,8 +119,7 @@ def parse_origin(data: bytes, where: str) -> ThreadOrigin:
 
 def path_beside(journal: Path) -> Path:
     """Return where the origin of the thread with this journal is written."""
-    plain = plain_of(journal)
-    return plain.with_name(plain.name.partition(".")[0] + SUFFIX)
+    return beside(journal, SUFFIX)
 
 
 def _without_places(record: Mapping[str, Any], snapshot: object) -> dict[str, Any]:

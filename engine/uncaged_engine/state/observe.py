@@ -14,7 +14,7 @@ from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.storage.files import read_range
 from uncaged_bundles.storage.store import Store
 
-from ..journal import archive, chain, durable, lines, lock, origin, trouble
+from ..journal import archive, chain, copied, durable, lines, lock, origin, trouble
 from ..journal.blobs import BlobDirectory, Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
@@ -87,6 +87,8 @@ class ThreadView:
     agents and models used up in it, without inherited_spent, which a fork copied from its source.
     failure: why its bundle raised, if that ended it.
     ran_ms: how long it ran, up to its last line.
+    copied: a copy of a store brought it, and no worker has taken it up here; only a person's
+    request does that.
     """
 
     summary: ThreadSummary
@@ -97,6 +99,7 @@ class ThreadView:
     inherited_spent: Spent = NOTHING
     failure: BundleFailure | None = None
     ran_ms: int = 0
+    copied: bool = False
 
     def _repr_html_(self) -> str:
         """Return the thread as a notebook shows it."""
@@ -287,6 +290,7 @@ def view_of(
         inherited_spent=history.inherited_spent,
         failure=_failure_of(store, bundle, end),
         ran_ms=history.ran_ms,
+        copied=copied.is_marked(path),
     )
 
 

@@ -9,7 +9,7 @@ Registries are joined flow by flow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.joining import JoinedRegistry, RegistryText, join_registries
 
 from ..journal import chain
+from ..journal.lines import END
 from .protocol import (
     ChangedMeanwhile,
     LineOwner,
@@ -27,10 +28,8 @@ from .protocol import (
     ThreadNotes,
     VersionedBytes,
 )
-from .reading import KINDS, Progress, entries_of, lines_of, noted_problem
+from .reading import KINDS, Progress, batches_of, entries_of, lines_of, noted_problem
 
-_BATCH_LINES = 1_000
-_BATCH_BYTES = 8 << 20
 _JOINS = 5
 """How often registries are joined while other processes change that of the target."""
 
@@ -47,11 +46,13 @@ class Copied:
 
 @dataclass(slots=True)
 class CopyReport:
-    """Result of a copy. counts: by kind. grants: number of those that the target did not have.
-    problems: a sentence for each item that was not copied.
+    """Result of a copy. counts: by kind. unfinished: number of the copied threads that have no end.
+    grants: number of those that the target did not have. problems: a sentence for each item that
+    was not copied.
     """
 
     counts: dict[str, Copied] = field(default_factory=lambda: {kind: Copied() for kind in KINDS})
+    unfinished: int = 0
     grants: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -61,7 +62,12 @@ class CopyReport:
             kind: {"copied": one.copied, "present": one.present}
             for kind, one in self.counts.items()
         }
-        return {**counts, "grants": self.grants, "problems": self.problems}
+        return {
+            **counts,
+            "unfinished": self.unfinished,
+            "grants": self.grants,
+            "problems": self.problems,
+        }
 
 
 def copy_store(
@@ -98,6 +104,7 @@ class _Copy:
         self._target = target
         self._replace = replace
         self._progress = progress
+        self._last = b""  # line of the thread that was copied last
 
     def bundles(self) -> None:
         known = set(self._target.bundles.hashes())
@@ -122,7 +129,10 @@ class _Copy:
                 self._target.threads.mark_removed(bundle, thread)
         for entry in entries_of(self._source.threads):
             with self._item("threads"):
+                self._last = b""
                 self._count("threads", copied=self._thread(entry))
+                if self._last and not self._last.startswith(END):
+                    self.report.unfinished += 1
 
     def conversations(self) -> None:
         known = set(self._target.conversations.names())
@@ -222,7 +232,9 @@ class _Copy:
             raise self._differs(f"thread {entry.id}", "other lines")
 
     def _lines(self, entry: ThreadEntry, start: int) -> Iterator[bytes]:
-        return lines_of(self._source.threads, entry.bundle, entry.id, from_line=start)
+        for line in lines_of(self._source.threads, entry.bundle, entry.id, from_line=start):
+            self._last = line
+            yield line
 
     def _conversation(self, name: str, known: bool) -> bool:
         """Copy a conversation; return False if it was there."""
@@ -272,21 +284,8 @@ class _Copy:
 
 def _append(owner: LineOwner, lines: Iterator[bytes]) -> None:
     """Append lines in batches, so that a large thread is not held in memory."""
-    for batch in _batches(lines):
+    for batch in batches_of(lines):
         owner.append(batch)
-
-
-def _batches(lines: Iterator[bytes]) -> Iterator[Sequence[bytes]]:
-    batch: list[bytes] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line)
-        if len(batch) == _BATCH_LINES or size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _version(found: VersionedBytes | None) -> str | None:

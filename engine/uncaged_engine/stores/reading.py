@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from uncaged_bundles.errors import EnvironmentLacks, StorageError, UncagedError
@@ -12,6 +12,8 @@ from .protocol import StoreRefused, ThreadEntry, ThreadStorage
 
 KINDS = ("bundles", "blobs", "threads", "conversations", "documents", "registry")
 _PAGE = 10_000
+_BATCH_LINES = 1_000
+_BATCH_BYTES = 8 << 20
 
 Progress = Callable[[str, int], None]
 """Called with a kind and the number of its items that were looked at."""
@@ -34,6 +36,20 @@ def lines_of(
     while lines := threads.read(bundle, thread, from_line=from_line):
         yield from lines
         from_line += len(lines)
+
+
+def batches_of(lines: Iterator[bytes]) -> Iterator[Sequence[bytes]]:
+    """Yield lines in batches, each of 1,000 or of about 8 MiB."""
+    batch: list[bytes] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line)
+        if len(batch) == _BATCH_LINES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 @contextmanager

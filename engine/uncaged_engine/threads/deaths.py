@@ -73,8 +73,9 @@ def notify_deaths(
 
 def _is_passed_over(store: Store, thread: ThreadSummary, age_ms: int) -> bool:
     """Whether the journal has a note of this status, or a worker may be taking it up, or it is not
-    dead: a stranger's that never ran here, a child, which its parent resumes, or one that sleeps,
-    which `due` resumes. Its lock is not taken, which the worker may want.
+    dead: one that never ran here (a stranger's, or another store's), a child, which its parent
+    resumes, or one that sleeps, which `due` resumes. Its lock is not taken, which the worker may
+    want.
     """
     path = store.data_path(thread.hash, thread.thread_id)
     try:
@@ -90,7 +91,7 @@ def _is_passed_over(store: Store, thread: ThreadSummary, age_ms: int) -> bool:
     except NotFoundError:
         return True
     is_untouched = not found.records or found.records[-1].get("control") in TAKEN_UP
-    if found.unbound or (is_untouched and age_ms < STARTING_MS):
+    if found.unbound or found.copied or (is_untouched and age_ms < STARTING_MS):
         return True
     return thread.status == "interrupted" and (
         found.start.get("parent") is not None or due_ms(found.records) is not None

@@ -37,6 +37,7 @@ from uncaged_bundles.storage.store import Store
 from ..cells.cell import Cell, CellLimits
 from ..cells.shared import start_cells
 from ..effect_kinds import KNOWN
+from ..journal import copied
 from ..journal.file import JournalFile
 from ..notify.sender import Sender
 from ..sandbox.mechanism import Mechanism
@@ -315,6 +316,7 @@ class WorkerServer:
                 worker=around,
             )
             driver.accept()
+            copied.unmark(journal.path)  # not before: a refused request takes nothing up
         except BaseException:
             journal.close()
             raise

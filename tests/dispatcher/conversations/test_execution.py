@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from testbed.bundles import granted, place, source, thread_id
+from testbed.bundles import granted, place, place_script, script_of, source, thread_id
 from testbed.conversing import WordReader, now_ms, sentence
-from uncaged_bundles.errors import StorageError
+from uncaged_bundles.errors import RefusedError, StorageError
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 from uncaged_dispatcher.calls import Call
 from uncaged_dispatcher.conversations.held import DEEPEST
 from uncaged_dispatcher.conversations.holder import Holder
@@ -20,6 +21,7 @@ from uncaged_dispatcher.conversations.live import RequestEvent
 from uncaged_dispatcher.conversations.log import ConversationLog
 from uncaged_dispatcher.conversations.requests import ConversationRequest
 from uncaged_engine.api import Engine
+from uncaged_engine.journal import copied
 
 ULID = "01KQXKW0000000000000000001"
 
@@ -49,6 +51,18 @@ class FailingKill(Engine):
             self.fails = False
             raise StorageError("the disk is full")
         return super().kill(text)
+
+
+class RecordedResumes(Engine):
+    """Engine that notes each `resume`, and refuses it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.resumed: list[str] = []
+
+    def resume(self, text: str, **_options: Any) -> ThreadId:
+        self.resumed.append(text)
+        raise RefusedError("another process resumed it")
 
 
 @contextmanager
@@ -125,3 +139,26 @@ def test_a_cancel_during_the_resume_of_a_thread_ends_the_thread(
             pass
     assert event["result"]["status"] == "cancelled"
     assert engine.thread(thread).summary.status == "killed"
+
+
+@pytest.mark.parametrize("last", ["note", "answer"])
+def test_a_copied_conversation_does_not_resume_its_copied_thread(
+    engine: Engine, conversation: str, last: str
+) -> None:
+    """The store that it was copied from may drive the thread, also with an answer that it has."""
+    bundle = granted(engine.store, source("asking", "    yield {'null': {}}\n"))
+    thread = place_script(engine.store, bundle, script_of(bundle).control(last, value=1))
+    copied.mark(thread.path)
+    recorded = RecordedResumes(engine.store)
+    log = ConversationLog.open(engine.store, conversation, now_ms)
+    assert log is not None
+    log.request(sentence(ULID, "asking"))
+    log.thread(ULID, thread.thread, {"flow": "asking", "params": {}})
+    holder = Holder(recorded, log, WordReader(), now_ms)
+    events: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
+    holder.attach(ULID, events.put)
+    with holder:
+        while (event := events.get(timeout=60))["event"] != "result":
+            pass
+    assert recorded.resumed == []
+    assert event["result"]["status"] == "interrupted"

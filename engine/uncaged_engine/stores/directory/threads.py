@@ -1,4 +1,8 @@
-"""Threads of a directory: journals, debug logs, notes of origin, markers, the order of starts."""
+"""Threads of a directory: journals, debug logs, notes of origin, markers, the order of starts.
+
+A thread without an end that is written here comes from another store: it is marked
+(`journal.copied`) until a worker takes it up.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,11 @@ from uncaged_bundles.ids import BundleHash, ThreadId, is_thread_id
 from uncaged_bundles.storage.files import held, read_if_there, write_atomically
 from uncaged_bundles.storage.store import REMOVED_SUFFIX, Store
 
-from ...journal import archive, chain, durable, lock
+from ...journal import archive, chain, copied, durable, lock
 from ...journal.chained import ChainedLines, parse_lines
 from ...journal.file import JournalFile
 from ...journal.journal import JournalBusy
+from ...journal.lines import END
 from ...journal.origin import path_beside
 from ..chains import ChainCheck, joined
 from ..protocol import ThreadEntry, ThreadHead, ThreadNotes
@@ -47,6 +52,10 @@ class DirectoryThreads:
                 path_beside(path).unlink(missing_ok=True)  # of an attempt that a crash ended
             else:
                 write_atomically(path_beside(path), notes.origin)
+            if _is_ended(data):
+                copied.unmark(path)
+            else:
+                copied.mark(path)
             if notes.info:
                 write_atomically(self._store.info_path(entry.bundle, entry.id), notes.info)
             write_atomically(path, data)
@@ -61,7 +70,9 @@ class DirectoryThreads:
         journal = JournalFile.open(self._store, bundle, thread)
         history = journal.history
         head = ThreadHead(lines=history.lines, size_bytes=history.good_bytes, digest=history.digest)
-        return FileOwner(journal, f"thread {thread}", head, ended=history.end is not None)
+        return FileOwner(
+            journal, f"thread {thread}", head, ended=history.end is not None, journal=path
+        )
 
     def read(
         self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, limit: int = 0
@@ -170,6 +181,11 @@ class DirectoryThreads:
             return os.stat(self._path(bundle, thread)).st_size  # noqa: PTH116 - fifty times a second
         except FileNotFoundError:
             return -1  # packed or unpacked just now
+
+
+def _is_ended(data: bytes) -> bool:
+    """Tell whether the last line of a whole journal ends it."""
+    return data.startswith(END, data.rfind(b"\n", 0, -1) + 1)
 
 
 def _key(entry: ThreadEntry) -> tuple[int, str]:
