@@ -38,16 +38,48 @@ def ready(session: DatabaseSession, *, create: bool) -> None:
         )
 
 
+def has_schema(session: DatabaseSession, schema: str) -> bool:
+    """Tell whether the database has a schema.
+
+    Raises:
+        RefusedError: it has, and this user may not use it: its tables would be as if they were not
+            there.
+    """
+    found = session.query(
+        "SELECT has_schema_privilege(oid, 'USAGE'), pg_get_userbyid(nspowner)::text"
+        " FROM pg_namespace WHERE nspname = %s",
+        [schema],
+    )
+    if found and not found[0][0]:
+        raise RefusedError(
+            f"{session.address}: this user may not use the schema {schema};"
+            f" let its owner {found[0][1]!r} grant this user what it lacks, or connect as the owner"
+        )
+    return bool(found)
+
+
+def check_may_make(session: DatabaseSession, schema: str) -> None:
+    """Check that this user may make a schema, which PostgreSQL's own error does not say.
+
+    Raises:
+        RefusedError: it may not.
+    """
+    [(may_make, grant)] = session.query(
+        "SELECT has_database_privilege(current_database(), 'CREATE'),"
+        " format('GRANT CREATE ON DATABASE %%I TO %%I', current_database(), current_user)"
+    )
+    if not may_make:
+        raise RefusedError(
+            f"{session.address}: there is no schema {schema} yet, and this user may not make one;"
+            f" the owner of the database allows it with `{grant}`"
+        )
+
+
 def _version(session: DatabaseSession) -> int:
     """Return the version of the schema's tables; 0 if there are none."""
     schema = session.address.schema
-    namespaces = session.query(
-        "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s", [schema]
-    )
-    if namespaces == [(False,)]:  # its tables would be as if they were not there
-        raise RefusedError(
-            f"{session.address}: this user may not use the schema; let its owner grant this user what it lacks"
-        )
+    if not has_schema(session, schema):
+        return 0
     tables = session.query(
         "SELECT relname::text FROM pg_class JOIN pg_namespace ON relnamespace = pg_namespace.oid"
         " WHERE relkind IN ('r', 'p') AND nspname = %s",
@@ -73,9 +105,8 @@ def _migrate(session: DatabaseSession) -> None:
     with session.transaction() as cursor:
         # one process at a time; the lock ends with the transaction
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [session.lock_key("migrations")])
-        if not cursor.execute(
-            "SELECT 1 FROM pg_namespace WHERE nspname = %s", [session.address.schema]
-        ).fetchone():
+        if not has_schema(session, session.address.schema):
+            check_may_make(session, session.address.schema)
             name = sql.Identifier(session.address.schema)
             cursor.execute(sql.SQL("CREATE SCHEMA {}").format(name))
         for version in range(_version(session) + 1, VERSION + 1):

@@ -88,9 +88,9 @@ def test_a_user_without_rights_is_told_what_it_lacks(
     with postgres.connect() as connection:
         connection.execute(f"CREATE USER {user}")
         new = postgres.address(postgres.new_schema(), user=user)
-        assert "permission denied for database" in refusal(new)
+        assert f"`GRANT CREATE ON DATABASE postgres TO {user}`" in refusal(new)
         address = postgres.address(made, user=user)
-        assert "grant this user what it lacks" in refusal(address)
+        assert "let its owner 'postgres' grant this user what it lacks" in refusal(address)
         connection.execute(f"GRANT USAGE ON SCHEMA {made} TO {user}")
         connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {made} TO {user}")
     with closing(open_store(address, create=True, is_visible=True)) as store:
