@@ -31,6 +31,7 @@ from uncaged_engine.services.shared import (
 
 from .address import ClusterAddress
 from .liveness import dead_workers, worker_name
+from .migrations import check_may_make, has_schema
 from .problems import explained
 from .session import Connection, DatabaseSession, connect
 
@@ -85,7 +86,13 @@ class DbosDispatcher:
         return self._any_active(workflow_ids=[thread])
 
     def work(
-        self, drive: DriveThread, *, slots: int, until_idle: bool, stop: threading.Event
+        self,
+        drive: DriveThread,
+        *,
+        slots: int,
+        until_idle: bool,
+        stop: threading.Event,
+        started: Callable[[], None],
     ) -> None:
         number = self._session.number()
         lost = threading.Event()
@@ -100,6 +107,7 @@ class DbosDispatcher:
 
         with self._setting_up():
             self._launch(worker_name(self._session), slots, drive_workflow)
+        started()
         while not stop.is_set():
             self._require_session(number, lost)
             with self._explained():
@@ -217,6 +225,8 @@ class DbosDispatcher:
         """
         key = [self._watching.lock_key("dispatcher")]
         give_up_s = time.monotonic() + SETUP_S
+        if not has_schema(self._watching, self._schema):
+            check_may_make(self._watching, self._schema)
         with self._explained():
             while not self._watching.query("SELECT pg_try_advisory_lock(%s)", key)[0][0]:
                 if time.monotonic() > give_up_s:

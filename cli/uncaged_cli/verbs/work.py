@@ -6,20 +6,21 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
+from itertools import count
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 from uncaged_bundles.errors import UncagedError
 
-from ..display import json_output
 from ..display.output import Styled, note
+from ..display.worker_events import WorkerEvents
 from ..entry import EXIT_INTERRUPTED
 from ..inputs.options import json_option
 from ..inputs.stores import store_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from uncaged_bundles.ids import BundleHash, ThreadId
     from uncaged_engine.services.shared import DriveThread, Recorder
 
@@ -64,22 +65,22 @@ def command(*, address: str, slots: int, until_idle: bool, as_json: bool) -> int
     store = Store.open()
     choose(load(store).sandbox)  # a worker without a sandbox would leave each thread unfinished
     stop = threading.Event()
-    _end_on_signals(stop)
+    events = WorkerEvents(as_json=as_json)
+    _end_on_signals(stop, events)
     chance = Chance()
     with (
         opened_shared(address) as (backend, dispatcher),
         replica(backend, store, chance) as copies,
     ):
-        say = _say_as_json if as_json else _say
-        driving = ThreadDriving(
-            copies,
-            worker_place(chance.clock_ms),
-            lambda thread, problem: say(thread, "warning", problem),
-        )
-        note(f"worker of {backend.address}, {slots} threads at a time")
+        driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned)
         try:
-            drive = _noted(driving.drive, say)
-            dispatcher.work(drive, slots=slots, until_idle=until_idle, stop=stop)
+            dispatcher.work(
+                _noted(driving.drive, events),
+                slots=slots,
+                until_idle=until_idle,
+                stop=stop,
+                started=lambda: events.started(backend.address, slots),
+            )
         except UncagedError as exc:
             note(Styled("error: ", "red"), str(exc))
             _leave(exc.exit_code)  # threads that others drive by now must not go on here
@@ -87,42 +88,43 @@ def command(*, address: str, slots: int, until_idle: bool, as_json: bool) -> int
     return 0
 
 
-def _say(thread: ThreadId, event: str, text: str) -> None:
-    if event == "warning":
-        note(Styled("warning: ", "yellow"), f"thread {thread} {text}")
-    else:
-        note(f"thread {thread}: {text or 'driven here'}")
-
-
-def _say_as_json(thread: ThreadId, event: str, text: str) -> None:
-    key = "message" if event == "warning" else "status"
-    json_output.line({"threadId": thread, "event": event, **({key: text} if text else {})})
-
-
-def _noted(drive: DriveThread, say: Callable[[ThreadId, str, str], None]) -> DriveThread:
-    """Return *drive* with an event at the begin and the end of each thread.
-
-    Args:
-        say: takes the thread, ``driven``, ``left`` or ``warning``, and a status or a message.
-    """
+def _noted(drive: DriveThread, events: WorkerEvents) -> DriveThread:
+    """Return *drive* with an event at the begin and the end of each thread."""
 
     def noted(bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
-        say(thread, "driven", "")
+        events.driven(thread)
         word = drive(bundle, thread, record)
-        say(thread, "left", word)
+        events.left(thread, word)
         return word
 
     return noted
 
 
-def _end_on_signals(stop: threading.Event) -> None:
-    def end(_number: int, _frame: object) -> None:
-        if stop.is_set():
-            _leave(EXIT_INTERRUPTED)
-        stop.set()
+def _end_on_signals(stop: threading.Event, events: WorkerEvents) -> None:
+    """Set *stop* at the first SIGINT or SIGTERM, and end this process at the second, each with an
+    event; at the third without one, since the output may be blocked.
+    """
+    received: SimpleQueue[int] = SimpleQueue()  # whose `put` may interrupt its own `get`
+    numbers = count(1)
 
+    def receive(number: int, _frame: object) -> None:
+        if next(numbers) > 2:
+            os._exit(EXIT_INTERRUPTED)
+        received.put(number)
+
+    def carry_out() -> None:
+        received.get()
+        with suppress(OSError):
+            events.stopping()
+        stop.set()  # after the event, which the end of the process would cut off
+        received.get()
+        with suppress(OSError):
+            events.interrupted()
+        _leave(EXIT_INTERRUPTED)
+
+    threading.Thread(target=carry_out, name="signals", daemon=True).start()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+        signal.signal(number, receive)
 
 
 def _leave(code: int) -> NoReturn:

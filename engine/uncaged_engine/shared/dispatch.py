@@ -76,12 +76,19 @@ class Dispatcher(Protocol):
         """Tell whether a worker drives the thread, or one will."""
 
     def work(
-        self, drive: DriveThread, *, slots: int, until_idle: bool, stop: threading.Event
+        self,
+        drive: DriveThread,
+        *,
+        slots: int,
+        until_idle: bool,
+        stop: threading.Event,
+        started: Callable[[], None],
     ) -> None:
         """Drive threads, at most *slots* at a time, until *stop* is set; then take no more, and
         return once those that run have been left.
 
         Args:
+            started: called once this worker can take threads.
             until_idle: return as well once no thread of the store is pending.
         Raises:
             StorageError: the store was lost. Threads of this process may be driven by others: it
