@@ -6,22 +6,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import StorageError
 
 from .display import json_output
-from .display.output import note, result
+from .display.output import PROGRAM, next_step, note, result
 from .display.plain import FollowedRecord
 from .display.step_labels import add_record
 from .entry import EXIT_INTERRUPTED
 from .inputs.parameters import gather
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from uncaged_bundles.ids import BundleHash, ThreadId
     from uncaged_engine.api import RunOptions
     from uncaged_engine.shared.dispatch import Dispatcher
     from uncaged_engine.shared.replica import Replica
+
+COPY = "./copy"
+"""Directory that the next steps name."""
 
 
 def run_shared(
@@ -98,20 +104,33 @@ def _follow(
                 shown.record(FollowedRecord(record=event.body, row=row, open=timeline.open))
             final = view_shared(copies, *place)
             last = ending_of(final, copies.files, Path.cwd())
-            # its commands are for a thread of a directory
-            shown.end(replace(last, commands=()), summary_of(final))
+            copied = tuple(commands_in_copy(copies.backend.address, last.commands))
+            shown.end(replace(last, commands=copied), summary_of(final))
         return last.exit_code
     except StorageError as exc:
         raise StorageError(
-            f"thread {place[1]} goes on at its worker, and cannot be followed: {exc}"
+            f"thread {place[1]} stays in the store, where a worker drives it, and cannot be followed: {exc}"
         ) from exc
     except KeyboardInterrupt:
-        note(f"\nthread {place[1]} goes on at its worker")
+        note(f"\nthread {place[1]} stays in the store, where a worker drives it")
+        look = f"{PROGRAM} thread {place[1]}"
+        for command in commands_in_copy(copies.backend.address, [look]):
+            next_step(command)
         return EXIT_INTERRUPTED
 
 
+def commands_in_copy(address: str, commands: Sequence[str]) -> Iterator[str]:
+    """Yield *commands*, made for a thread of a directory, as those for a copy of the shared store,
+    after the command that makes the copy.
+    """
+    if commands:
+        yield f"{PROGRAM} store copy {quote(address)} {COPY}"
+    for command in commands:
+        yield f"UNCAGED_WORKFLOW_HOME={COPY} {command}"
+
+
 def _say_it_waits(copies: Replica) -> None:
-    command = f"uncaged-workflow work --store {copies.backend.address}"
+    command = f"{PROGRAM} work --store {quote(copies.backend.address)}"
     note(
         f"no effect of the thread has begun yet; if no worker runs, `{command}` makes this machine one"
     )

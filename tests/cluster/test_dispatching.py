@@ -22,9 +22,7 @@ from testbed.documents import check_document
 from testbed.foreground import at_window, environment
 from testbed.postgres import PostgresServer
 from testbed.windows import window
-from uncaged_bundles.errors import RefusedError, StorageError
-from uncaged_bundles.storage.store import Store
-from uncaged_cli.main import run as run_words
+from uncaged_bundles.errors import StorageError
 from uncaged_cluster.address import parse_address
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
@@ -268,17 +266,6 @@ def test_dbos_waits_for_a_connection_if_the_server_has_none_left(postgres: Postg
     with pytest.raises(DBAPIError, match="too many connections") as refused:
         dbos_engine(address).connect()
     assert retriable_postgres_exception(refused.value)
-
-
-@pytest.mark.parametrize("verb", ["run", "work"])
-def test_a_directory_is_no_shared_store(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The refusal comes before anything is started."""
-    Store.open(tmp_path)
-    words = ["calls"] if verb == "run" else []
-    assert run_words([verb, *words, "--store", str(tmp_path)]) == RefusedError.exit_code
-    assert "is a directory, whose threads run on this machine alone" in capsys.readouterr().err
 
 
 def _last_worker(address: str, home: Path) -> subprocess.CompletedProcess[str]:

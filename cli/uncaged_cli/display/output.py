@@ -5,6 +5,7 @@ results go to stdout, everything else to stderr.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ class Styled:
 Piece = str | Styled
 PIPE_COLUMNS = 240
 PROGRAM = "uncaged-workflow"
+_PROGRAM_CALL = re.compile(rf"([A-Z_]+=\S+ )?{PROGRAM} (.*)", re.DOTALL)
 
 STATUS_COLOURS = {
     "running": "cyan",
@@ -69,13 +71,12 @@ def next_run(flow: str, parameters: Sequence[str]) -> None:
 
 
 def runnable_command(command: str) -> str:
-    """Return *command* with the path of this program if its name is not on PATH."""
+    """Return *command*, before which a variable may be set, with the path of this program if its
+    name is not on PATH.
+    """
     called = sys.argv[0]
-    if (
-        not command.startswith(PROGRAM + " ")
-        or Path(called).name != PROGRAM
-        or os.sep not in called
-    ):
+    found_call = _PROGRAM_CALL.fullmatch(command)
+    if found_call is None or Path(called).name != PROGRAM or os.sep not in called:
         return command
     found = (
         Path(directory, PROGRAM)
@@ -84,7 +85,7 @@ def runnable_command(command: str) -> str:
     )
     if any(os.access(path, os.X_OK) for path in found):
         return command
-    return quote(called) + command.removeprefix(PROGRAM)
+    return f"{found_call[1] or ''}{quote(called)} {found_call[2]}"
 
 
 def write(stream: TextIO, *pieces: Piece) -> None:

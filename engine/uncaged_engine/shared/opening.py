@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, UsageError
 
 from ..stores.opening import opened
 from .dispatch import Dispatcher, SharedStore
@@ -16,12 +16,19 @@ def opened_shared(address: str) -> Iterator[tuple[SharedStore, Dispatcher]]:
     """Yield the store at an address that a command's argument names, and its dispatcher.
 
     Raises:
-        RefusedError: the store is one machine's. Others: as `stores.opening.opened`.
+        UsageError: the address is a directory. RefusedError: the store has no dispatcher. Others:
+            as `stores.opening.opened`.
     """
+    if "://" not in address:
+        # not the address itself: it may have a password
+        raise UsageError(
+            "a shared store has an address of the form postgresql://HOST/DATABASE?schema=NAME;"
+            " threads of a directory run on its own machine, by `uncaged-workflow run` without --store"
+        )
     with opened(address, create=False, is_visible=True) as backend:
         if not isinstance(backend, SharedStore):
             raise RefusedError(
-                f"{backend.address} is a directory, whose threads run on this machine alone; give postgresql://…, or leave out --store"
+                f"the store at {backend.address} hands no threads to workers; give the address of one in PostgreSQL"
             )
         dispatcher = backend.dispatcher()
         try:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import write_atomically
 from uncaged_bundles.storage.registry import Registry
@@ -31,7 +32,11 @@ from ..threads.starting import Chance, granted_bundle
 class ReplicaStore(ScratchStore):
     """Scratch store with bundles and a registry of its own. Config and keys are those of the
     person's store.
+
+    stored: lists the bundles of the shared store, of which only those in use are copied.
     """
+
+    stored: Callable[[], list[BundleHash]]
 
     @property
     def bundles(self) -> Path:
@@ -40,6 +45,9 @@ class ReplicaStore(ScratchStore):
     @property
     def registry_path(self) -> Path:
         return self.scratch / "workflow.yaml"
+
+    def find_bundles(self) -> list[BundleHash]:
+        return self.stored()
 
 
 class Replica:
@@ -65,21 +73,27 @@ class Replica:
                 write_atomically(path, self.backend.bundles.get(bundle))
             return granted_bundle(self.files, self._registry(), bundle)
 
-    def resolve(self, flow: str) -> tuple[str, BundleHash]:
-        """Return the name and the hash of a flow of the shared store, by its name or a hash.
+    def resolve(self, flow: str) -> tuple[str | None, BundleHash]:
+        """Return the bundle of the shared store that a person named (`Registry.resolve`).
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is none. RefusedError: the flow is disabled, or its entry cannot be
+                read. UsageError: *flow* is the start of several hashes.
         """
+        address = self.backend.address
         with self._lock:
             registry = self._registry()
             try:
-                name, bundle = registry.resolve(flow)
+                return registry.resolve(flow)
             except NotFoundError as exc:
                 raise NotFoundError(
-                    f"{self.backend.address} has no flow {flow!r}; `uncaged-workflow store copy` brings those of a directory"
+                    f"{address} has no flow {flow!r}; `uncaged-workflow store copy` brings those of a directory"
                 ) from exc
-        return name or flow, bundle
+            except RefusedError as exc:
+                raise RefusedError(
+                    f"{address}: {exc}; do that with UNCAGED_WORKFLOW_HOME=DIR in a copy,"
+                    f" made by `uncaged-workflow store copy {quote(address)} DIR`, and copy it back with --replace"
+                ) from exc
 
     def _registry(self) -> Registry:
         found = self.backend.registry.read()
@@ -139,6 +153,6 @@ def replica(backend: StoreBackend, home: Store, chance: Chance) -> Iterator[Repl
     """Yield a replica in a directory below *home*, and remove it afterwards."""
     with scratch_store(home, chance, home.root) as scratch:
         fields = {one.name: getattr(scratch, one.name) for one in dataclasses.fields(scratch)}
-        files = ReplicaStore(**fields)
+        files = ReplicaStore(**fields, stored=backend.bundles.hashes)
         files.bundles.mkdir(mode=0o700)
         yield Replica(backend, files)

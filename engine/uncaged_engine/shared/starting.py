@@ -50,7 +50,7 @@ def start_shared(
         parent=None,
         config=load(replica.files),
         bundle=bundle,
-        name=name,
+        name=name or bundle.descriptor.name,
         prompt=prompt,
         params=params,
         options=options,

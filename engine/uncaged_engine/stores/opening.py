@@ -62,7 +62,7 @@ def open_store(address: str, *, create: bool, is_visible: bool) -> StoreBackend:
             raise EnvironmentLacks(f"a store in PostgreSQL needs another package: {INSTALL}")
         # not the address itself: it may have a password
         raise UsageError(
-            f"no store is served under {scheme}://; give a store's directory, or postgresql://…"
+            f"no store is served under {scheme}://; give the address of one at postgresql://…"
         )
     try:
         opener = cast("StoreOpener", plugins.find(scheme, group=plugins.STORES))

@@ -10,8 +10,9 @@ import pytest
 from testbed.bundles import PLANNED, place
 from testbed.interleaving import just_before
 from testbed.journals import NOW_MS
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.shared import start_cells
@@ -118,6 +119,27 @@ def test_a_bundle_that_was_not_granted_in_the_store_is_not_executed(
     assert word == "interrupted"
     assert "not granted" in reported[0] and len(reported) == 1
     assert len(backend.threads.read(placed.bundle.hash, placed.thread)) == 1
+
+
+def test_a_flow_is_named_by_its_name_or_the_start_of_a_hash(
+    store: Store, backend: StoreBackend, copies: Replica
+) -> None:
+    """Without a name, a hash needs no flow. A disabled flow is refused with the store's address."""
+    bundle = place(store, PLANNED).bundle
+    registry = Registry(store)
+    registry.add("planned", bundle, now_ms=NOW_MS, granted=True)
+    unnamed = place(store).bundle
+    copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
+    assert copies.resolve("planned") == ("planned", bundle.hash)
+    for text in (unnamed.hash, unnamed.hash[:6].lower()):
+        assert copies.resolve(text) == (None, unnamed.hash)
+    with pytest.raises(NotFoundError, match="has no flow 'other'"):
+        copies.resolve("other")
+    registry.set_enabled("planned", False)
+    copy_store(DirectoryBackend(store), backend, replace=True, progress=lambda _kind, _count: None)
+    with pytest.raises(RefusedError, match=r"enable planned.*store copy") as refused:
+        copies.resolve("planned")
+    assert str(refused.value).startswith(backend.address)
 
 
 def test_a_submitted_thread_that_was_never_written_is_given_up(
