@@ -320,7 +320,7 @@ def test_a_further_attempt_starts_from_the_last_snapshot(
     )
     try:
         assert answer(harness, 2, attempt=2)["content"] == "planned\nDone."
-        assert left.wait(10) in {-signal.SIGTERM, 0}
+        assert left.wait(60) in {-signal.SIGTERM, 0}
     finally:
         left.kill()
     assert contents(tree) == {**before, "kept.log": b""}

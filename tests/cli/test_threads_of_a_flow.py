@@ -192,7 +192,7 @@ def test_an_interrupt_leaves_the_thread_running(
         process.stdout.readline()
         process.stdout.readline()  # the first step: the thread runs and is followed
         process.send_signal(signal.SIGINT)
-        _out, err = process.communicate(timeout=30)
+        _out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "--follow" in err
     assert "uncaged-workflow kill" in err
@@ -220,7 +220,7 @@ def test_followers_see_the_end_that_another_command_makes(
         process.stdout.readline()
         process.stdout.readline()
         assert command("kill", thread).returncode == 0
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "killed" in out
     assert f"uncaged-workflow resume {thread}" in err

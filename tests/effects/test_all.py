@@ -68,7 +68,7 @@ def test_as_many_run_at_once_as_the_limit_says(harness: EffectHarness, limit: in
         with lock:
             running += 1
             most = max(most, running)
-        together.wait(20)
+        together.wait(60)
         with lock:
             running -= 1
         return Answer(fields={"outcome": None})

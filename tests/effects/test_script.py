@@ -374,7 +374,7 @@ def test_a_kill_ends_the_script(store: Store, mechanism: str, place: Path) -> No
     thread.start()
     assert ready.read_text() == "started\n"
     harness.cancel.request()
-    thread.join(20)
+    thread.join(60)
     [outcome] = outcomes
     assert isinstance(outcome, Void)
     assert outcome.word == "killed"

@@ -86,5 +86,5 @@ def test_a_worker_that_met_a_bug_is_replaced(engine: Engine) -> None:
         assert next(events).body["threadId"] == living.thread
         engine.kill(living.thread)
         assert list(events)[-1].body["status"] == "killed"
-        assert first.wait(30) == 0
+        assert first.wait(60) == 0
     assert address.draining_paths(engine.store, living.bundle.hash) == []

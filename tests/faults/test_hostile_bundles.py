@@ -446,7 +446,7 @@ from uncaged_engine.cells.cell import Cell
 from pathlib import PosixPath
 from uncaged_engine.sandbox.mechanism import Mechanism
 cell = Cell.start(types.SimpleNamespace(hash="X", source={source.encode()!r}, trusted=False), {mechanism_for(mechanism)!r})
-print(cell.ask("S", 1, 0, {START!r}, deadline_s=5).body.decode())
+print(cell.ask("S", 1, 0, {START!r}, deadline_s=60).body.decode())
 cell.close()
 """
     assert as_user(scenario) == {"null": [65534, []]}

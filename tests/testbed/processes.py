@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-GONE_WITHIN_S = 10.0
+GONE_WITHIN_S = 60.0
 
 
 SERVERS = ("uncaged_engine.worker", "uncaged_browser.session")

@@ -303,7 +303,7 @@ def test_a_loop_ends_at_its_deadline(mechanism: str) -> None:
         before = time.monotonic()
         with pytest.raises(CellDied) as caught:
             cell.send_outcome(1, 1, step_line(1, outcome=1), deadline_s=0.1)
-        assert time.monotonic() - before < 10
+        assert time.monotonic() - before < 60
         assert caught.value.reason == "deadline"
         assert not cell.alive
         with pytest.raises(CellDied) as later:
@@ -333,10 +333,10 @@ def test_waiting_for_a_turn_does_not_count() -> None:
 
         threads = [threading.Thread(target=loop), threading.Thread(target=wait)]
         threads[0].start()
-        assert taken.wait(10)
+        assert taken.wait(60)
         threads[1].start()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
     assert reasons == {"looping": "deadline", "waiting": "closed"}
 
 
@@ -526,7 +526,7 @@ with cell_for({LOOPING!r}, {mechanism!r}) as cell:
         parent.send_signal(signal.SIGKILL)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    assert poll.poll(10_000), "the cell outlived its parent"
+    assert poll.poll(60_000), "the cell outlived its parent"
     os.close(pidfd)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from testbed.deadlines import over_at
 from uncaged_engine.door.effects import Cancel
 from uncaged_engine.processes import communicate
 from uncaged_engine.processes.leftovers import (
@@ -30,7 +31,7 @@ THREAD = KEY.partition("/")[0]
 
 
 def run(tmp_path: Path, *argv: str, **more: Any) -> Finished:
-    usual: dict[str, Any] = {"stdin": b"", "timeout_s": 30.0, "cancel": Cancel(), "grace_s": 0.2}
+    usual: dict[str, Any] = {"stdin": b"", "timeout_s": 30.0, "cancel": Cancel(), "grace_s": 60.0}
     environment = {"PATH": os.environ["PATH"], MARK: KEY}
     return run_program(
         argv,
@@ -47,9 +48,9 @@ def python(code: str) -> tuple[str, str, str]:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether the process is gone, or goes within five seconds: a killed one takes a moment."""
+    """Whether the process is gone, or goes within a minute: a killed one takes a moment."""
     try:
-        return still_running([psutil.Process(pid)], 5) == []
+        return still_running([psutil.Process(pid)], 60) == []
     except psutil.NoSuchProcess:
         return True
 
@@ -105,14 +106,14 @@ def test_output_is_capped(tmp_path: Path) -> None:
     )
 
 
-def test_over_time_the_whole_group_ends(tmp_path: Path) -> None:
+def test_over_time_the_whole_group_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TERM first, so that a program can tidy up; what it started ends with it."""
+    over_at(monkeypatch, tmp_path / "up")
     finished = run(
         tmp_path,
         "sh",
         "-c",
-        "trap 'echo tidy; exit 5' TERM; sleep 600 & echo $!; wait",
-        timeout_s=0.2,
+        "trap 'echo tidy; exit 5' TERM; cat; sleep 600 & echo $!; touch up; echo up >&2; wait",
     )
     child, tidy = finished.stdout.split()
     assert finished.timed_out
@@ -121,11 +122,11 @@ def test_over_time_the_whole_group_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_ignores_term_is_killed(tmp_path: Path) -> None:
+def test_what_ignores_term_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the grace comes KILL."""
-    finished = run(
-        tmp_path, "sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done", timeout_s=0.2
-    )
+    over_at(monkeypatch, tmp_path / "up")
+    program = "trap '' TERM; cat; echo up; touch up; echo up >&2; while :; do sleep 1; done"
+    finished = run(tmp_path, "sh", "-c", program, grace_s=0.2)
     assert (finished.timed_out, finished.exit_code, finished.stdout) == (
         True,
         -signal.SIGKILL,
@@ -171,17 +172,19 @@ def test_what_it_left_in_its_group_ends_with_it(
 @pytest.mark.slow
 @pytest.mark.parametrize(("last", "timed_out"), [("time.sleep(600)", True), ("pass", False)])
 def test_a_daemon_that_left_the_group_is_found_by_its_mark(
-    tmp_path: Path, last: str, timed_out: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, timed_out: bool
 ) -> None:
     """Everything ends that the step started, a session of its own or not: it must not write into
     the next step's files.
     """
     program = (
-        "import subprocess, time;"
+        "import subprocess, sys, time; sys.stdin.read();"
         "p = subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL);"
-        f"print(p.pid, flush=True); {last}"
+        f"print(p.pid, flush=True); open('up', 'w'); print(file=sys.stderr, flush=True); {last}"
     )
-    finished = run(tmp_path, *python(program), timeout_s=1.0 if timed_out else 30.0)
+    if timed_out:
+        over_at(monkeypatch, tmp_path / "up")
+    finished = run(tmp_path, *python(program))
     assert finished.timed_out is timed_out
     assert has_ended(int(finished.stdout))
 

@@ -32,14 +32,14 @@ def test_a_second_run_waits_for_what_is_lent(tmp_path: Path) -> None:
     def second() -> None:
         with temporary_owner(objects_at(place), user, tmp_path / "store" / "lent"):
             begun.set()
-            finish.wait(10)
+            finish.wait(60)
             owners.append(place.stat().st_uid)
 
     other = threading.Thread(target=second)
     with temporary_owner(objects_at(place), user, tmp_path / "store" / "lent"):
         other.start()
         early = begun.wait(0.1)
-    assert begun.wait(10)
+    assert begun.wait(60)
     finish.set()
     other.join()
     assert not early
@@ -169,7 +169,7 @@ def test_a_directory_in_a_lent_one_waits(place: Path) -> None:
     with temporary_owner(objects_at(place / "shared"), user, place / "store" / "lent"):
         other.start()
         early = begun.wait(0.1)
-    assert begun.wait(10)
+    assert begun.wait(60)
     other.join()
     assert not early
     assert {path.stat().st_uid for path in place.rglob("*")} == {0}

@@ -74,7 +74,7 @@ def test_a_lock_that_is_held_for_a_moment_is_waited_for(store: Store) -> None:
     watcher.join(0.1)  # it waits for its turn; it would be through if it did not
     assert watcher.is_alive()
     os.close(fd)
-    watcher.join(timeout=30)
+    watcher.join(timeout=60)
     assert events == ["record", "status"]
 
 
@@ -121,7 +121,7 @@ def test_several_followers_see_the_same(engine: Engine) -> None:
     wait_for(engine, thread, intent_of(51))
     engine.kill(thread)
     for watcher in watchers:
-        watcher.join(timeout=30)
+        watcher.join(timeout=60)
     assert told[0] == told[1]
     assert len(told[0]) == 1 + 101 + 2
 

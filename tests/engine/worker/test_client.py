@@ -35,7 +35,7 @@ def test_a_queue_that_is_full_is_waited_for(store: Store) -> None:
         assert (comer.is_alive(), found) == (True, [])
         for _ in range(len(waiting) - 1):
             listener.accept()[0].close()
-        comer.join(30)
+        comer.join(60)
         assert found[0] is not None
         found[0].close()
     for one in waiting:

@@ -390,7 +390,7 @@ def test_a_host_that_is_ahead_does_not_decide_where_the_budget_ends() -> None:
 
     def outcome(name: str, text: str) -> str:
         if "a * 0" in text:
-            assert ahead.wait(20)
+            assert ahead.wait(60)
         if "a * 3" in text:
             ahead.set()
         return "passed" if name == "g" or "return b" in text else "failed"
@@ -512,7 +512,7 @@ def test_a_long_search_is_not_left_to_the_first_host() -> None:
 
     def lead(_name: str, text: str) -> str:
         if "a * 3" in text:
-            assert joined.wait(20)
+            assert joined.wait(60)
         return "failed"
 
     def follow(_name: str, _text: str) -> str:
