@@ -9,6 +9,7 @@ and changed as a whole.
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ _BATCH = 8
 """New entries in one window: 2,000 flows and grants are added to as many in 4 s, not in 12 s as one
 by one.
 """
+_GAP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*")
+"""Blank lines and comments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +224,9 @@ class RegistryDraft:
         if not window:
             self._change_whole(change)
             return
-        span = window[0].start, window[-1].end
+        # what follows may become a part of a block scalar that is the last one then
+        gap = _GAP.match(self.text, window[-1].end)
+        span = window[0].start, window[-1].end if gap is None else gap.end()
         heading = f"{section}:\n".encode()
         document = Document.parse(heading + self.text[slice(*span)], self._where)
         change(document)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.ids import BundleHash
@@ -112,8 +112,15 @@ def expected(data: dict[str, object], change: tuple[str, str, Mapping[str, objec
     data["workflows"] = flows
 
 
+FIRST = "workflows:\n  a:\n    hash: C9NMV6V2TQT81\n    timestamp: 1\n    text: |+\n      kept\n"
+KEPT = f"{FIRST}  b:\n    hash: C9NMV6V2TQT81\n    timestamp: 2\n"
+"""The last entry is below a scalar that keeps the blank lines after it."""
+
+
 @settings(deadline=None)
 @given(texts(), st.lists(CHANGES, max_size=5))
+@example(f"{KEPT}\nseeded: []\n", [("drop", "b", {})])
+@example(f"{KEPT}      # a comment\nseeded: []\n", [("drop", "b", {})])
 def test_changes_of_entries_are_changes_of_the_whole(
     text: str, changes: list[tuple[str, str, Mapping[str, object]]]
 ) -> None:
