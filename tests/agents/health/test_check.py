@@ -151,7 +151,7 @@ def test_a_model_that_does_not_answer_is_left_in_time(proving: Proving, wire: Wi
             wire, baseUrl=server.base_url(wire), model="tiny", key="secret:K", timeoutSeconds=0.3
         )
         assert found.text == f"tiny at {server.base_url(wire)} gave no answer within 0.3 s"
-    assert (found.level, found.asked, found.seconds < 10) == ("problem", True, True)
+    assert (found.level, found.asked, found.seconds < 60) == ("problem", True, True)
     assert found.remedy.startswith("see whether it is still starting")
 
 
