@@ -1,4 +1,4 @@
-"""Time limits that are over as soon as a program has come to a place, however long that takes."""
+"""Time limits that end as soon as a program is at a certain place, however long that takes."""
 
 from __future__ import annotations
 
