@@ -66,22 +66,26 @@ def start_sides(
     options: RunOptions,
     accept: Accept,
 ) -> list[Side]:
-    """Start a fork for each variant. If one cannot start, the others are ended.
+    """Start a fork for each variant, after all were checked: of one that is refused nothing is
+    written. If a worker cannot start, the others are ended.
 
     Args:
         at: number of kept steps. accept: as for `Engine.fork`.
     """
+    plans = [
+        engine.plan_fork(
+            thread,
+            cut=Cut(at=at),
+            instead=variant.instead,
+            options=replace(options, agents={**options.agents, **variant.agents}),
+            accept=accept,
+        )
+        for variant in variants
+    ]
     sides: list[Side] = []
     try:
-        for variant in variants:
-            forked = engine.fork(
-                thread,
-                cut=Cut(at=at),
-                instead=variant.instead,
-                options=replace(options, agents={**options.agents, **variant.agents}),
-                accept=accept,
-            )
-            sides.append(Side(label=variant.label, thread_id=forked))
+        for variant, plan in zip(variants, plans, strict=True):
+            sides.append(Side(label=variant.label, thread_id=engine.start_fork(plan)))
     except BaseException:
         end_sides(engine, sides)
         raise

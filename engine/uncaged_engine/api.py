@@ -37,10 +37,10 @@ from .shipped import add_shipped_flows
 from .state import states
 from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer, question_number
-from .threads.binding import Accept, bind_here
+from .threads.binding import Accept, ThreadBinding, bind_here
 from .threads.cutting import Cut, Replacement
 from .threads.following import Event, follow
-from .threads.forking import make_fork, target_of
+from .threads.forking import ForkPlan, plan_fork, target_of, write_fork
 from .threads.resuming import is_due, resume_fields
 from .threads.starting import ENTROPY_BYTES, Chance, granted_bundle, new_start, start_line
 from .threads.steering import require, require_still, steer
@@ -397,7 +397,8 @@ class Engine:
             )
         if found.unbound:
             binding = self._bind((bundle_hash, thread, path), bundle, thread, chosen, accept)
-            fields = {**fields, "binding": binding}
+            binding.secure()
+            fields = {**fields, "binding": binding.fields}
         if archive.is_archived(path):
             archive.restore(path)
         if found.summary.status == "waiting":
@@ -414,7 +415,7 @@ class Engine:
         accept: Accept | None,
         *,
         cut: Cut | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> ThreadBinding:
         """Return the binding of an imported thread to this machine. thread: itself, or its fork."""
         return bind_here(
             self.store,
@@ -549,31 +550,60 @@ class Engine:
                 fork paused before its next effect.
             accept: as for `resume`; a fork of an imported thread is bound anew.
         """
-        chosen, cut = options or RunOptions(), cut or Cut()
+        chosen = options or RunOptions()
         source = self.store.locate_thread(text)
         target = target_of(self.store, self.registry, source, on)
         # it starts while we check
         with (client.rouse(self.store, target) if start else None) or nullcontext() as worker:
-            thread, binding = (
-                self._fork_binding(source, target, cut, chosen, accept) if start else (None, None)
-            )
-            bundle_hash, made = make_fork(
-                self.store,
-                self.registry,
-                source,
-                config=self.config,
-                chance=self._chance,
+            plan = self.plan_fork(
+                source[1],
                 cut=cut,
-                target=target,
+                on=on,
                 instead=instead,
                 options=chosen,
-                thread=thread,
+                start=start,
+                accept=accept,
             )
             if start:
-                more = {} if binding is None else {"resume": {"binding": binding}}
-                self._drive(bundle_hash, made, chosen, worker, **more)
-        if not start:
-            self.pause(made)
+                return self.start_fork(plan, launching=worker)
+        made = write_fork(plan)[1]
+        self.pause(made)
+        return made
+
+    def plan_fork(
+        self,
+        text: str,
+        *,
+        cut: Cut | None = None,
+        on: str | None = None,
+        instead: Replacement | None = None,
+        options: RunOptions | None = None,
+        start: bool = True,
+        accept: Accept | None = None,
+    ) -> ForkPlan:
+        """Check a fork as `fork` does, without starting it; nothing is written."""
+        chosen, cut = options or RunOptions(), cut or Cut()
+        source = self.store.locate_thread(text)
+        target = target_of(self.store, self.registry, source, on)
+        return plan_fork(
+            self.store,
+            self.registry,
+            source,
+            config=self.config,
+            chance=self._chance,
+            cut=cut,
+            target=target,
+            instead=instead,
+            options=chosen,
+            binding=self._fork_binding(source, target, cut, chosen, accept) if start else None,
+        )
+
+    def start_fork(self, plan: ForkPlan, *, launching: client.Launching | None = None) -> ThreadId:
+        """Start a fork that was checked. launching: as for `run`."""
+        bundle_hash, made = write_fork(plan)
+        binding = plan.binding
+        more = {} if binding is None else {"resume": {"binding": binding.fields}}
+        self._drive(bundle_hash, made, plan.new.options, launching, **more)
         return made
 
     def _fork_binding(
@@ -583,19 +613,17 @@ class Engine:
         cut: Cut,
         options: RunOptions,
         accept: Accept | None,
-    ) -> tuple[ThreadId | None, Mapping[str, Any] | None]:
-        """Return id and binding of a fork of an imported thread; None and None for other
-        threads.
-        """
+    ) -> ThreadBinding | None:
+        """Return the binding of a fork of an imported thread; None for other threads."""
         if ThreadOrigin.of(source[2]) is None:
             if options.binds_workspace:
                 raise UsageError(
                     "a fork works where its source does; a workspace is chosen by `run`, or for an imported thread"
                 )
-            return None, None
+            return None
         thread = new_thread_id(self._chance.clock_ms(), self._chance.entropy(ENTROPY_BYTES))
         bundle = granted_bundle(self.store, self.registry, target)
-        return thread, self._bind(source, bundle, thread, options, accept, cut=cut)
+        return self._bind(source, bundle, thread, options, accept, cut=cut)
 
     def verify(self, text: str) -> Verification:
         """Check each line of a thread, and replay the bundle over the recorded outcomes."""

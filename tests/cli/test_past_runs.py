@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from testbed.repositories import make_repository
+from testbed.repositories import git, make_repository
 
 pytestmark = pytest.mark.slow
 
@@ -170,15 +170,22 @@ def test_ctrl_c_ends_both_forks(
         (["--agent", "a", "--agent", "a"], "named twice"),
         (["--agent", "a", "--agent", "b", "--set", "c"], "exclude each other"),
         (["--set", "gone.json", "--set", "other.json"], "no file"),
-        (["--agent", "scripted:one.yaml", "--agent", "scripted:gone.yaml"], "gone.yaml"),
+        (["--agent", "scripted:one.yaml", "--agent", "nosuch"], "nosuch"),
     ],
 )
 def test_a_comparison_that_cannot_start_leaves_nothing_behind(
-    command: Command, coded: str, words: list[str], problem: str
+    command: Command, coded: str, tmp_path: Path, words: list[str], problem: str
 ) -> None:
-    """If one fork is refused, none goes on."""
+    """If one fork is refused, none is started: there is no further thread, worktree or branch."""
+
+    def kept() -> tuple[list[Path], str]:
+        worktrees = sorted((tmp_path / "store" / "work").glob("*"))
+        return worktrees, git(tmp_path / "repository", "for-each-ref")
+
+    before = kept()
     done = command("compare", coded, "--at", "2", *words)
     assert done.returncode in (1, 2, 4, 5), done
     assert problem in done.stderr
     left = json.loads(command("threads", "--json").stdout)
-    assert all(one["status"] != "running" for one in left)
+    assert [one["threadId"] for one in left] == [coded]
+    assert kept() == before

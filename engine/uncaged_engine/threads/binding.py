@@ -14,6 +14,7 @@ from typing import Any
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.policy import widening
+from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -36,6 +37,20 @@ SHOWN_CHARACTERS = 2000
 Accept = Callable[[tuple[str, ...]], bool]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadBinding:
+    """What an imported thread uses of this machine, as the ``binding`` of a resume control has it.
+    Nothing is written before `secure`.
+    """
+
+    thread: NewThread
+    fields: Mapping[str, Any]
+
+    def secure(self) -> None:
+        """Protect what the fields name from removal by other programs."""
+        secure(self.thread, self.fields, ())
+
+
 def bind_here(
     store: Store,
     config: Config,
@@ -47,9 +62,8 @@ def bind_here(
     options: RunOptions,
     accept: Accept | None,
     now_ms: int,
-) -> dict[str, Any]:
-    """Return the ``binding`` of a resume control: what an imported thread uses of this machine,
-    chosen as `run` would choose it.
+) -> ThreadBinding:
+    """Choose what an imported thread uses of this machine, as `run` would choose it.
 
     Args:
         bundle: the version to run. thread: the thread to run: the source, or a fork of it that
@@ -81,8 +95,7 @@ def bind_here(
     fields = _chosen(new, step_records(history, BlobDirectory(store.blobs))[:kept])
     if not accept(tuple(_sentences(new, start, history, fields, kept))):
         raise RefusedError(unbound(source_thread))
-    secure(new, fields, ())
-    return fields
+    return ThreadBinding(thread=new, fields=fields)
 
 
 def _chosen(thread: NewThread, steps: Sequence[Mapping[str, object]]) -> dict[str, Any]:

@@ -4,13 +4,13 @@ disk before a worker drives it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
-from uncaged_bundles.records import replace
+from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -25,13 +25,35 @@ from ..journal.recover import History, recover
 from ..sandbox.mechanism import choose
 from ..settings.config import Config
 from ..state.observe import ThreadView, step_records, view, view_of
+from .binding import ThreadBinding
 from .cutting import Cut, Replacement, copied_lines, fork_start, kept_steps, replacement_of
 from .preparing import prepare_fork, secure_fork
 from .regression import PastThread, first_difference
 from .starting import ENTROPY_BYTES, Chance, granted_bundle, start_line
 
 
-def make_fork(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkPlan:
+    """A fork that was checked and is not written yet.
+
+    new: the fork, with its options. start: its start record. data: the journal of its source, as
+    far as it is whole. kept: how many of its steps. steps: these, as the effect kinds get them.
+    replaced: the fields of the last one, if its outcome is another. elsewhere: the origin of an
+    imported source. binding: that of the fork, if its source is imported and it will run.
+    """
+
+    new: NewThread
+    start: Mapping[str, Any]
+    data: bytes
+    kept: int
+    steps: Sequence[Mapping[str, object]]
+    replaced: dict[str, object] | None
+    elsewhere: ThreadOrigin | None
+    binding: ThreadBinding | None
+    other_version: bool
+
+
+def plan_fork(
     store: Store,
     registry: Registry,
     place: tuple[BundleHash, ThreadId, Path],
@@ -42,15 +64,14 @@ def make_fork(
     target: BundleHash,
     instead: Replacement | None,
     options: RunOptions,
-    thread: ThreadId | None = None,
-) -> tuple[BundleHash, ThreadId]:
-    """Write a fork's journal, which no worker drives yet.
+    binding: ThreadBinding | None,
+) -> ForkPlan:
+    """Check a fork; nothing is written.
 
     Args:
-        place: the source. target: the version to run. thread: the fork's id.
+        place: the source. target: the version to run. binding: as in the plan.
     Raises:
-        RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`,
-            before anything is written.
+        RefusedError: the version cannot start from steps. As `kept_steps` and `replacement_of`.
     """
     source_hash, source, path = place
     durably = durable.read(path)
@@ -71,7 +92,11 @@ def make_fork(
         replayed = True
     replaced = None if instead is None else _replaced(instead, found, history, kept, bundle)
     now_ms = chance.clock_ms()
-    thread = thread or new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
+    thread = (
+        new_thread_id(now_ms, chance.entropy(ENTROPY_BYTES))
+        if binding is None
+        else binding.thread.thread_id
+    )
     record = found.start if elsewhere is None else _unbound(found.start)
     start: dict[str, Any] = fork_start(
         record, history, kept, thread=thread, target=target, replayed=replayed
@@ -90,12 +115,30 @@ def make_fork(
         start = _refitted(start, new, other_version=other_version)
     if instead is not None:
         start["forkFrom"] = {**start["forkFrom"], "instead": True}
-    steps = step_records(history, BlobDirectory(store.blobs))[:kept]
-    secure_fork(new, start, steps, other_version=other_version)
-    line = start_line(store, start, now_ms)
+    return ForkPlan(
+        new=new,
+        start=start,
+        data=durably.data[: history.good_bytes],
+        kept=kept,
+        steps=step_records(history, BlobDirectory(store.blobs))[:kept],
+        replaced=replaced,
+        elsewhere=elsewhere,
+        binding=binding,
+        other_version=other_version,
+    )
+
+
+def write_fork(plan: ForkPlan) -> tuple[BundleHash, ThreadId]:
+    """Write a fork's journal, which no worker drives yet."""
+    new = plan.new
+    store, target, thread = new.store, new.bundle.hash, new.thread_id
+    if plan.binding is not None:
+        plan.binding.secure()
+    secure_fork(new, plan.start, plan.steps, other_version=plan.other_version)
+    line = start_line(store, plan.start, new.now_ms)
     begun = chain.link(chain.seed(target, thread), line)
-    copied = copied_lines(durably.data[: history.good_bytes], kept, begun, replaced)
-    _write(store, (target, thread), line, copied, elsewhere=elsewhere, kept=kept)
+    copied = copied_lines(plan.data, plan.kept, begun, plan.replaced)
+    _write(store, (target, thread), line, copied, elsewhere=plan.elsewhere, kept=plan.kept)
     return target, thread
 
 
