@@ -147,6 +147,7 @@ def test_an_agent_changes_the_code_of_a_definition(engine: Engine, tmp_path: Pat
     assert "attention" not in evidence
     proposals = Proposals(engine.store)
     proposals.accept(result["data"]["proposalId"], accept=lambda _wider: False, now_ms=NOW_MS)
+    assert not is_fixable(engine.thread(bad), engine.store), "the flow has another version by now"
     forked = engine.fork(bad, cut=Cut(at=result["data"]["keep"]), on="often")
     assert wait(engine, forked).success is True
 
@@ -180,15 +181,19 @@ def test_a_definition_whose_policy_or_checks_change_is_shown_first(
         )
 
 
-def test_a_bundle_that_a_person_wrote_is_refused_with_the_next_step(engine: Engine) -> None:
-    """Its source is a file of that person."""
+@pytest.mark.parametrize("kind", ["workflow", "task", "script"])
+def test_a_bundle_that_a_person_wrote_is_refused_with_the_next_step(
+    engine: Engine, kind: str
+) -> None:
+    """Its source is a file of that person, and no fix is offered, whatever kind it says."""
+    name = f"written-{kind}"
     body = "    yield {'null': {}}\n    return {'success': False}\n"
-    written = source_of_bundle("written", body, kind="workflow")
-    engine.add("written", written, accept=lambda _sentences: True)
-    thread = engine.run("written", prompt="")
+    written = source_of_bundle(name, body, kind=kind)
+    engine.add(name, written, accept=lambda _sentences: True)
+    thread = engine.run(name, prompt="")
     wait(engine, thread)
     assert not is_fixable(engine.thread(thread), engine.store)
-    with pytest.raises(RefusedError, match="uncaged-workflow add written FILE"):
+    with pytest.raises(RefusedError, match=f"uncaged-workflow add {name} FILE"):
         failed_thread(engine, thread)
 
 

@@ -29,7 +29,8 @@ def command(
     Without --agent, no model is asked: known kinds of failures are fixed, if exactly one change is
     likely. With an agent, it diagnoses and changes the flow in a scratch repository. Either way the
     new version is replayed and tried before it is proposed, and nothing changes before `proposal
-    accept`. The exit code is 3 if nothing is proposed.
+    accept`. The exit code is 3 if nothing is proposed, and 1 if the thread cannot be fixed: it did
+    not fail, or its flow has another version by now or no source in the store.
 
     \b
     Examples:
