@@ -151,6 +151,7 @@ def summary_of(view: ThreadView) -> Mapping[str, object]:
     return {
         **summary_document(view.summary),
         "tookMs": max(0, view.summary.updated_ms - view.summary.started_ms),
+        "ranMs": view.ran_ms,
         "failure": view.failure.document() if view.failure is not None else None,
         "end": {key: value for key, value in view.end.items() if key != "chain"}
         if view.end

@@ -141,7 +141,8 @@ def row_pieces(row: Row, *, width: int | None) -> list[Piece]:
 
 def ending_lines(ending: Ending, thread: Mapping[str, object]) -> list[list[Piece]]:
     """Return the closing lines: status, duration, message, usage and branch."""
-    took = thread.get("tookMs")
+    # a limit of time does not count the time in which the thread had no worker
+    took = thread.get("ranMs" if ending.word == "limit" else "tookMs")
     word = Styled(ending.word, STATUS_COLOURS.get(ending.word, "yellow"))
     head: list[Piece] = [word, f" after {spell(took)}" if isinstance(took, int) else ""]
     lines: list[list[Piece]] = [[*head, f": {ending.message}" if ending.message else ""]]

@@ -56,7 +56,8 @@ class ShowByDefault(DefaultGroup):
 def command() -> None:
     """Show or follow a thread, show its file changes, merge its branch, pin or remove it.
 
-    THREAD is an id, a unique prefix of one, or `latest`.
+    THREAD is an id, a unique prefix of one, or `latest`. `thread THREAD` is `thread show THREAD`,
+    with the same options.
     """
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from uncaged_bundles.clean import columns
 from uncaged_cli.display.output import Piece
-from uncaged_cli.display.plain import FollowedRecord, PlainView, row_pieces
+from uncaged_cli.display.plain import FollowedRecord, PlainView, ending_lines, row_pieces
 from uncaged_cli.display.step_details import step_details
 from uncaged_engine.threads.ending import Ending
 from uncaged_engine.threads.timeline import OpenStep, Row
@@ -53,6 +53,14 @@ def test_a_failure_says_so_in_words() -> None:
         mark="failed", seq="1", label="http", detail="timeout: 5 s", duration_ms=None, by=""
     )
     assert "failed: timeout: 5 s" in text_of(row_pieces(failed, width=None))
+
+
+@pytest.mark.parametrize(("word", "shown"), [("limit", "8.1 s"), ("completed", "11 min")])
+def test_a_limit_is_shown_with_the_running_time(word: str, shown: str) -> None:
+    """A limit of time does not count the minutes in which the thread had no worker."""
+    ending = replace(ENDING, word=word)
+    [first, *_rest] = ending_lines(ending, {"tookMs": 660_000, "ranMs": 8_100})
+    assert text_of(first) == f"{word} after {shown}: fixed"
 
 
 def test_the_view_prints_finished_things_only(capsys: pytest.CaptureFixture[str]) -> None:
