@@ -31,7 +31,8 @@ GRACE_MS = 5 * 60_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueRun:
     """A due time of a schedule that was started or skipped. thread_id: None if it was skipped.
-    earlier: how many due times before it were missed (at most 999 are counted).
+    earlier: how many due times before it were found with it and get no thread of their own (at most
+    999 are counted).
     """
 
     schedule: str

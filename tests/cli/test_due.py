@@ -64,8 +64,10 @@ def test_a_schedule_is_added_shown_run_and_removed(
     assert "@yearly (UTC)" in done.stdout
     file = tmp_path / "store" / "schedules" / "echo.json"
     fields = json.loads(file.read_text())
-    file.write_text(json.dumps({**fields, "doneMs": fields["doneMs"] - 366 * 24 * HOUR_MS}))
-    thread = command("due").stdout.strip()
+    file.write_text(json.dumps({**fields, "doneMs": fields["doneMs"] - 3 * 366 * 24 * HOUR_MS}))
+    first = command("due")
+    assert "schedule echo started, once for its last" in first.stderr, "three years, one thread"
+    thread = first.stdout.strip()
     assert "said hello" in command("thread", thread, "--follow").stdout
     assert command("due").stdout == ""
     listed = command("schedules").stdout

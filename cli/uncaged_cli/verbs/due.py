@@ -28,11 +28,14 @@ def command(as_json: bool) -> int:
         json_output.document(report.document())
         return 1 if report.problems else 0
     for run in report.started:
-        earlier = f", {run.earlier} earlier due times were missed" if run.earlier else ""
+        earlier = f", once for its last {run.earlier + 1} due times" if run.earlier else ""
         note(f"schedule {run.schedule} started{earlier}:")
         result(str(run.thread_id))
     for run in report.skipped:
-        note(f"schedule {run.schedule}: {run.earlier + 1} missed due times were skipped")
+        missed = (
+            f"{run.earlier + 1} missed due times were" if run.earlier else "a missed due time was"
+        )
+        note(f"schedule {run.schedule}: {missed} skipped")
     for thread in report.resumed:
         result(thread)
     return 1 if report.problems else 0
