@@ -21,7 +21,16 @@ from socket import socket
 import uvicorn
 from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_engine.api import Engine
-from uncaged_engine.services.listening import LOOPBACK, App, Guard, guarded, listen, token_of
+from uncaged_engine.services.listening import (
+    LOCAL_HOSTS,
+    LOOPBACK,
+    App,
+    Guard,
+    guarded,
+    in_address,
+    listen,
+    token_of,
+)
 from uncaged_engine.services.thread_pages import complete_index
 
 from .certificate import check_certificate
@@ -89,7 +98,7 @@ class Place:
             raise UsageError(
                 "--behind-proxy takes the proxy's origin, such as https://flows.example.org"
             )
-        is_here = self.host in (LOOPBACK, "localhost")
+        is_here = self.host in LOCAL_HOSTS
         if self.proxy is not None and not is_here:
             raise UsageError(
                 f"the proxy would reach {self.host} without TLS; leave out --host and run the proxy on this machine"
@@ -98,7 +107,8 @@ class Place:
             raise UsageError("--tls needs as --host the name or address in the certificate")
         if not (self.certificate or is_here):
             raise UsageError(
-                f"{self.host} is beyond this machine; add --tls CERT KEY, or serve 127.0.0.1 --behind-proxy ORIGIN"
+                f"{self.host} is not served without TLS, only {', '.join(LOCAL_HOSTS)}; "
+                "add --tls CERT KEY, or serve 127.0.0.1 --behind-proxy ORIGIN"
             )
 
     def origin(self, port: int) -> str | None:
@@ -107,8 +117,12 @@ class Place:
             return self.proxy
         if self.certificate is None:
             return None
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return f"https://{name}" + ("" if port == 443 else f":{port}")
+        return f"https://{in_address(self.host)}" + ("" if port == 443 else f":{port}")
+
+    def address(self, port: int) -> str:
+        """Return the address of the page."""
+        host = LOOPBACK if self.host == "localhost" else in_address(self.host)
+        return f"{self.origin(port) or f'http://{host}:{port}'}/"
 
 
 def serve(
@@ -157,8 +171,7 @@ async def _serve(
     read_only: bool,
 ) -> None:
     port = listener.getsockname()[1]
-    origin = place.origin(port)
-    guard = Guard(token=token_of(engine.store), port=port, origin=origin)
+    guard = Guard(token=token_of(engine.store), port=port, origin=place.origin(port))
     routes, problems = load_routes(engine)
     lifespans = [RouteLifespan(route) for route in routes]
     failures = await asyncio.gather(*(lifespan.start(times.start_s) for lifespan in lifespans))
@@ -166,7 +179,7 @@ async def _serve(
         lifespan for lifespan, failure in zip(lifespans, failures, strict=True) if not failure
     ]
     serving = Serving(
-        address=f"{origin or f'http://{LOOPBACK}:{port}'}/",
+        address=place.address(port),
         port=port,
         routes=tuple(lifespan.route.name for lifespan in started),
         problems=(*problems, *filter(None, failures)),

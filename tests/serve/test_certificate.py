@@ -66,7 +66,12 @@ def test_a_server_checks_its_certificate_before_it_listens(engine: Engine, files
     ("host", "proxy", "message"),
     [
         ("192.0.2.1", "https://flows.example.org", "run the proxy on this machine"),
-        ("192.0.2.1", None, "192.0.2.1 is beyond this machine; add --tls"),
+        (
+            "192.0.2.1",
+            None,
+            "192.0.2.1 is not served without TLS, only 127.0.0.1, localhost, ::1; add --tls",
+        ),
+        ("127.0.0.2", None, "127.0.0.2 is not served without TLS"),
         ("127.0.0.1", "http://flows.example.org", "takes the proxy's origin"),
         ("127.0.0.1", "https://flows.example.org/page", "takes the proxy's origin"),
     ],

@@ -13,6 +13,7 @@ import pytest
 from testbed.serving import authorization, running
 from uncaged_bundles.errors import UsageError
 from uncaged_engine.api import Engine
+from uncaged_engine.services.listening import Guard
 from uncaged_serve.page.route import page_files
 from uncaged_serve.server import Place
 
@@ -98,6 +99,25 @@ def test_the_page_has_no_inline_script_or_style() -> None:
 def test_a_place_is_reached_at_one_origin(place: Place, origin: str | None) -> None:
     place.check()
     assert place.origin(9) == origin
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:9/"),
+        ("localhost", "http://127.0.0.1:9/"),
+        ("::1", "http://[::1]:9/"),
+    ],
+)
+def test_loopback_is_served_without_tls(host: str, address: str) -> None:
+    """The guard serves all three names of it, and the page's address is one of them."""
+    place = Place(port=0, host=host)
+    place.check()
+    assert place.address(9) == address
+    assert (
+        Guard(token="t" * 43, port=9).denial([(b"host", address[7:-1].encode())], public=True)
+        is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--host",
     default="127.0.0.1",
     metavar="HOST",
-    help="Listen on this address instead of 127.0.0.1; needs --tls.",
+    help="Listen on this address instead of 127.0.0.1; all but ::1 and localhost need --tls.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the person's browser.")
 @click.option("--read-only", is_flag=True, help="Refuse what may change something.")

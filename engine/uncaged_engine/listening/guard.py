@@ -23,7 +23,8 @@ from uncaged_bundles.errors import DamagedError, StorageError
 from uncaged_bundles.storage.store import Store
 
 LOOPBACK = "127.0.0.1"
-NAMES = (LOOPBACK, "localhost", "[::1]")
+LOCAL_HOSTS = (LOOPBACK, "localhost", "::1")
+"""Hosts that are served without TLS."""
 TOKEN_BYTES = 32
 CREDENTIAL_SUBPROTOCOL = "uncaged-token."
 """Begins the subprotocol in which a web page offers the token, because it cannot set the header
@@ -62,7 +63,7 @@ class Guard:
             scheme, _, host = self.origin.lower().partition("://")  # as browsers write it
             named = [host]
         else:
-            scheme, named = "http", [f"{name}:{self.port}" for name in NAMES]
+            scheme, named = "http", [f"{in_address(host)}:{self.port}" for host in LOCAL_HOSTS]
         hosts = {spelling.encode() for host in named for spelling in _spellings(scheme, host)}
         return hosts, {f"{scheme}://".encode() + host for host in hosts}
 
@@ -106,6 +107,11 @@ class Guard:
             )
             return Denial(status=401, message=message, headers={"WWW-Authenticate": "Bearer"})
         return None
+
+
+def in_address(host: str) -> str:
+    """Return a host as an address has it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _spellings(scheme: str, host: str) -> set[str]:

@@ -5,12 +5,21 @@ still there.
 from __future__ import annotations
 
 from ..listening.asgi import GONE, App, Message, Receive, Scope, Send, guarded
-from ..listening.guard import CREDENTIAL_SUBPROTOCOL, LOOPBACK, Guard, token_of, token_path
+from ..listening.guard import (
+    CREDENTIAL_SUBPROTOCOL,
+    LOCAL_HOSTS,
+    LOOPBACK,
+    Guard,
+    in_address,
+    token_of,
+    token_path,
+)
 from ..listening.sockets import listen
 
 __all__ = [
     "CREDENTIAL_SUBPROTOCOL",
     "GONE",
+    "LOCAL_HOSTS",
     "LOOPBACK",
     "App",
     "Guard",
@@ -19,6 +28,7 @@ __all__ = [
     "Scope",
     "Send",
     "guarded",
+    "in_address",
     "listen",
     "token_of",
     "token_path",
