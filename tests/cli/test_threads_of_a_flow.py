@@ -290,6 +290,8 @@ def test_paths_are_drawn(command: Command, flow: AddFlow) -> None:
     """Where a function decides, the edges that threads took are drawn; --thread shows the path."""
     flow("echo")
     assert "no edges" in command("graph", "echo").stderr
+    drawn = command("graph", "echo", "--format", "svg")
+    assert (drawn.returncode, drawn.stdout, "no edges" in drawn.stderr) == (1, "", True)
     assert command("run", "echo").returncode == 0
     assert "├─ said → speaker  (taken 1×)" in command("graph", "echo").stdout
     path = command("graph", "--thread", "latest").stdout.splitlines()[0]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_engine.services.flows import (
     Edge,
     FlowGraph,
@@ -49,7 +49,11 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> None:
-    """Draw the graph of the roles of FLOW, or with --thread the path of a thread."""
+    """Draw the graph of the roles of FLOW, or with --thread the path of a thread.
+
+    A graph without edges, such as that of a flow without roles, has no flowchart and no drawing:
+    the exit code is 1.
+    """
     if flow is None and thread is None:
         raise UsageError("name a flow, or a thread with --thread")
     engine = open_engine()
@@ -96,6 +100,8 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
             }
         )
         return
+    if not edges and form != "text":
+        raise RefusedError(without_edges(bundle.descriptor))
     tell_origin(graph, edges, descriptor=bundle.descriptor)
     if form == "svg":
         inferred = " (inferred)" if graph.origin == "inferred" else ""
@@ -110,17 +116,18 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
 
 def tell_origin(graph: FlowGraph, edges: Sequence[Edge], *, descriptor: Descriptor) -> None:
     """Note where the edges are from, unless the bundle declares them."""
-    if not edges and not descriptor.roles:
-        note(
-            f"{descriptor.name} has no roles and no thread with role steps, so there are no edges to draw"
-        )
-    elif not edges:
-        note(
-            "the bundle declares no graph and has no thread with role steps yet, so there are no edges to draw"
-        )
+    if not edges:
+        note(without_edges(descriptor))
     elif graph.origin == "inferred":
         note(
             "inferred: the moderator was run over the statuses of its roles; it may take other edges, too"
         )
     elif graph.origin != "declared":
         note("the bundle declares no graph; these are the edges that its threads took")
+
+
+def without_edges(descriptor: Descriptor) -> str:
+    """Return why a graph has no edges."""
+    if descriptor.roles:
+        return "the bundle declares no graph and has no thread with role steps yet, so there are no edges to draw"
+    return f"{descriptor.name} has no roles and no thread with role steps, so there are no edges to draw"
