@@ -72,11 +72,14 @@
     return one.matches('canvas');
   };
   const offsetIn = (box, event) => [event.clientX - box.left, event.clientY - box.top].map(Math.round);
-  let pointer = null, dragged = null, ignored = null;
+  let pointer = null, dragged = null, ignored = null, reached = null;
+  // A program that drives the page stops a press that misses its element at the window, and presses again.
+  document.addEventListener('pointerdown', event => { reached = event; }, {capture: true, passive: true});
+  const isStopped = press => Boolean(press) && press.event.defaultPrevented && press.event !== reached;
   on('pointerdown', event => {
     const one = active(event), start = origin(event);
     ignored = null;
-    pointer = one && {one, x: event.clientX, y: event.clientY, target: event.button ? [] : noting(one), pulled: null};
+    pointer = one && {event, one, x: event.clientX, y: event.clientY, target: event.button ? [] : noting(one), pulled: null};
     if (!start || event.button || start.draggable || typed(start) || !isPulled(start)) return;
     // where it is pulled to is searched among what was there before, as pages move things meanwhile
     const boxes = elements().filter(visible).map(other => ({other, box: other.getBoundingClientRect()}));
@@ -84,6 +87,7 @@
   });
   on('click', event => {
     const one = active(event), known = pointer?.one === one ? pointer.target : null;
+    if (isStopped(pointer)) return;
     if (!one || one === ignored || ignored?.contains(one) || one.contains(ignored)) { ignored = null; return; }
     if (NOTHING.has(one.tagName) || (event.detail === 0 && event.pointerType === '')) return;
     if (one.matches('select,option') || (one.matches('input') && ['checkbox', 'radio', 'file'].includes(one.type))) return;
@@ -132,7 +136,7 @@
   });
   on('pointerup', event => {
     const from = pointer;
-    if (!from || event.button) return;
+    if (!from || event.button || isStopped(from)) return;
     const pulled = from.pulled, moved = Math.hypot(event.clientX - from.x, event.clientY - from.y) >= MOVED;
     if (!moved) {
       // the press took the element away, so that no click follows on it

@@ -90,6 +90,8 @@ class Recorder:
             for frame in page.frames:
                 await _evaluate(frame, script)
                 await self._locate(frame)
+        if self._tasks:  # an address that is opened before its page is followed would be lost
+            await asyncio.wait(self._tasks, timeout=ANSWER_S)
         current = self._control.tabs.current
         is_empty = current is None or current.url == "about:blank"
         self._url = "" if current is None or is_empty else without_login(current.url)
