@@ -236,6 +236,19 @@ def test_no_module_imports_a_private_name_of_another() -> None:
     assert wrong == set()
 
 
+def test_python_is_parsed_in_one_place() -> None:
+    """`ast.parse` itself fails at times in a process whose threads parse at the same time. The
+    server of the repair runs alone, in the interpreter of the repository.
+    """
+    found = {
+        str(path.relative_to(ROOT))
+        for name, folder in PARTS.items()
+        for path in (folder / name).rglob("*.py")
+        if "ast.parse(" in path.read_text("utf-8") and "uncaged_repair/server" not in str(path)
+    }
+    assert found == {"bundles/uncaged_bundles/syntax.py"}
+
+
 def definitions(tree: ast.Module) -> set[str]:
     """Return the names of the classes, functions and values that a module defines itself."""
     found: set[str] = set()

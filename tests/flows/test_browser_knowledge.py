@@ -376,6 +376,7 @@ def run_sentence(sentence: str) -> tuple[str, dict[str, Any]]:
     outcome = tried("do", sentence, "--yes", "--json")
     documents = [json.loads(line) for line in outcome.out.splitlines()]
     reading = next(one["reading"] for one in documents if one.get("event") == "understood")
+    assert "result" in documents[-1], outcome
     return reading["calls"][0]["flow"], documents[-1]["result"]
 
 

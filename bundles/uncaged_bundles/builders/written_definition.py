@@ -16,6 +16,7 @@ from uncaged_bundles import shapes
 from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
+from uncaged_bundles.syntax import parse_module
 from uncaged_bundles.validation.validate import Bundle
 
 from .carrying.carry import Carrier
@@ -49,7 +50,7 @@ def read_definition(bundle: Bundle) -> dict[str, object] | None:
     ``code``.
     """
     raw, text = bundle.descriptor.raw, bundle.source.decode()
-    tree = ast.parse(text)
+    tree = parse_module(text)
     named = _functions_of_run(tree)
     if raw.get("kind") != KIND or named is None or not set(REQUIRED) <= raw.keys():
         return None
@@ -195,9 +196,9 @@ def _roles(raw: object) -> Iterator[tuple[str, dict[str, object]]]:
 
 def _parsed(code: str) -> ast.Module:
     try:
+        tree = parse_module(code)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as while a bundle is read
-            tree = ast.parse(code)
             compile(tree, "code", "exec", dont_inherit=True)  # finds a return outside of a function
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise BundleError(f"code: it is not valid Python: {exc}") from exc

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -19,6 +18,7 @@ from ..errors import BundleError
 from ..ids import BundleHash, bundle_hash
 from ..limits import KNOWN_EFFECTS, EffectKinds
 from ..records import dataclass
+from ..syntax import parse_module
 from .access import forbidden_access
 from .findings import Finding
 from .literal import find_descriptor, flaw_in_literal, node_at, repeated_key
@@ -130,9 +130,7 @@ def _decode(source: bytes) -> str:
 
 def _parse(text: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in a literal only warns
-            return ast.parse(text)
+        return parse_module(text)
     except SyntaxError as exc:
         hint = f"; {BUILD_FIRST}" if _JAVASCRIPT.search(text) else ""
         raise BundleError(

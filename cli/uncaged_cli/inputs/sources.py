@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import BundleError, UsageError
+from uncaged_bundles.syntax import parse_module
 
 from .files import decode_text, read_bytes
 
@@ -100,7 +101,7 @@ def in_file(file: Path) -> Iterator[None]:
 def kind_of(source: bytes) -> str:
     """Classify a Python file as ``definition``, ``bundle`` (also an invalid one) or ``script``."""
     try:
-        tree = ast.parse(source)
+        tree = parse_module(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "bundle"
     if any(_imports_ours(node) for node in tree.body):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from uncaged_bundles import shapes
+from uncaged_bundles.syntax import parse_module
 
 from ..expectations import PageExpectation
 from ..operations import (
@@ -65,7 +66,7 @@ def read_codegen(text: str) -> Recording:
     """
     check_size(text)
     try:
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise RecordingError("torn", f"the script is not whole Python: {exc}") from None
     reader = ScriptReader()

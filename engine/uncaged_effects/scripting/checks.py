@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.syntax import parse_module
 from uncaged_engine.services import secrets
 from uncaged_engine.services.sandbox import Refused
 
@@ -75,7 +76,7 @@ def check_secrets(parameters: Mapping[str, object], limits: ScriptLimits) -> Non
 def check_imports(text: str, allowed: Sequence[str]) -> None:
     """Refuse imports of modules that are neither in the standard library nor in the policy."""
     try:
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except SyntaxError as exc:
         raise ValueError(
             f"line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}"

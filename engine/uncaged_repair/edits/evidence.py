@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
+from uncaged_bundles.syntax import parse_expression
+
 from .edit import SourceEdit
 from .edit_site import EditSite
 from .facts import ValueFacts
@@ -176,7 +178,7 @@ def _runs_on_import(site: EditSite, edit: SourceEdit) -> bool:
     if not isinstance(statement, Function) or statement.decorator_list:
         return True
     try:
-        ast.literal_eval(edit.after.lstrip(" ="))
+        ast.literal_eval(parse_expression(edit.after.lstrip(" =")))
     except (ValueError, SyntaxError):
         return True
     return False

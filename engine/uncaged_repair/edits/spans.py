@@ -9,6 +9,8 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from uncaged_bundles.syntax import parse_module
+
 # what Python's tokenizer ends a line at; str.splitlines knows more
 LINE_END = re.compile(rb"\r\n|\r|\n")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -85,7 +87,7 @@ def read_source(path: str, raw: bytes) -> SourceFile:
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
         text = raw.decode(encoding)
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except (
         SyntaxError,
         UnicodeDecodeError,
@@ -106,7 +108,7 @@ def read_source(path: str, raw: bytes) -> SourceFile:
 def parses(data: bytes) -> bool:
     """Return whether *data* (UTF-8) is a Python module."""
     try:
-        ast.parse(data.decode())
+        parse_module(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -8,6 +8,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from uncaged_bundles.syntax import parse_module
+
 from ..harness.results import RED
 from ..project.paths import is_test_path
 
@@ -39,7 +41,7 @@ def newly_unused_names(before: bytes, after: bytes) -> int:
 
     before, after: UTF-8 texts that parse.
     """
-    old, new = _uses(ast.parse(before)), _uses(ast.parse(after))
+    old, new = _uses(parse_module(before)), _uses(parse_module(after))
     return sum(
         len((used - new[function][0]) & new[function][1])
         for function, (used, _) in old.items()
@@ -87,7 +89,7 @@ def _check_source(change: FileChange, issues: list[str], remarks: list[str]) -> 
         remarks.append(f"{change.path} was deleted")
         return
     try:
-        old, new = ast.parse(before), ast.parse(after)
+        old, new = parse_module(before), parse_module(after)
     except (SyntaxError, ValueError) as exc:
         issues.append(f"{change.path}: does not parse ({exc}); fix the syntax")
         return

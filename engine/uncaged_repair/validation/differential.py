@@ -8,6 +8,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from uncaged_bundles.syntax import parse_module
+
 from ..harness.baseline import RequestRunner
 from ..harness.host import Comparison, RunRequest
 from ..harness.results import CallOutcome, ComparedCall
@@ -131,7 +133,7 @@ def _distinct(patches: Sequence[PlausiblePatch]) -> list[list[PlausiblePatch]]:
     found: dict[tuple[str, str], list[PlausiblePatch]] = {}
     for patch in patches:
         edit, source = patch.candidate.edit, patch.candidate.source
-        key = edit.path, ast.dump(ast.parse(edit.apply(source.data)))
+        key = edit.path, ast.dump(parse_module(edit.apply(source.data)))
         found.setdefault(key, []).append(patch)
     return list(found.values())
 

@@ -21,6 +21,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from uncaged_bundles.syntax import parse_module
+
 from ..edits.edit import SourceEdit
 from ..edits.spans import SourceFile
 from ..harness.results import Frame
@@ -59,7 +61,7 @@ def plausibility(
     changed = edit.apply(source.data)
     first, last = edit.line_at(source), _last_line(source, edit)
     before = _around(source.tree, first, last)
-    after = _around(ast.parse(changed), first, first + edit.after.count("\n"))
+    after = _around(parse_module(changed), first, first + edit.after.count("\n"))
     own = frames if frames and not is_test_path(frames[-1].path) else ()
     names = _names_of_objects(source.tree)
     hides = (
@@ -140,7 +142,7 @@ def _removed_failure(
 def _is_statement(source: SourceFile, edit: SourceEdit) -> bool:
     """Return whether the edit replaces whole statements."""
     try:
-        body = ast.parse(_dedented(edit.before)).body
+        body = parse_module(_dedented(edit.before)).body
     except (SyntaxError, ValueError):
         return False
     line_start = source.line_starts[edit.line_at(source) - 1]

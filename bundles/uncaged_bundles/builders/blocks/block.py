@@ -14,6 +14,7 @@ from typing import Any
 
 from uncaged_bundles.carried import block as carried_block
 from uncaged_bundles.errors import BundleError
+from uncaged_bundles.syntax import parse_module
 from uncaged_bundles.validation.validate import Bundle
 
 from ..recipes.descriptor import describe
@@ -136,7 +137,7 @@ def block_flow_of(bundle: Bundle) -> BlockFlow | None:
     if bundle.descriptor.kind != "block" or "drive_blocks(" not in text:
         return None
     found: dict[str, Any] = {}
-    for node in ast.parse(text).body:
+    for node in parse_module(text).body:
         match node:
             case ast.Assign(
                 targets=[ast.Name(id="steps" | "variables" | "expressions" as name)], value=value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from uncaged_bundles.shapes import Path, ShapeError
+from uncaged_bundles.syntax import parse_expression
 
 FUNCTIONS = (
     *("len", "text", "json", "int", "float", "bool", "abs", "round", "min", "max"),
@@ -54,7 +55,7 @@ def compile_expression(text: str, path: Path) -> list[object]:
             path, f"has {len(text):,} characters; an expression has at most {LONGEST_TEXT:,}"
         )
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        tree = parse_expression(text.strip())
         return _Compiler(path).tree(tree.body)
     except SyntaxError as exc:
         raise ShapeError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from uncaged_bundles.errors import BundleError
+from uncaged_bundles.syntax import parse_module
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ def read_source(module: ModuleType) -> Source:
     try:
         with tokenize.open(inspect.getsourcefile(module) or "") as file:
             text = file.read()
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except (OSError, TypeError) as exc:
         raise BundleError(
             f"the module {name!r} has no source text to carry; define what the moderator names in a file"

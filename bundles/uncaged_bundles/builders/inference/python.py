@@ -7,6 +7,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from uncaged_bundles.syntax import parse_module
+
 from . import bash as infer_bash
 from .guess import Guess, kind_of
 
@@ -106,7 +108,7 @@ class _Call:
 
 def _parse(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
+        return parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

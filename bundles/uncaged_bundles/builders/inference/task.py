@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from uncaged_bundles.syntax import parse_module
+
 from .guess import Guess, kind_of
 
 METHODS = frozenset({"get", "keys", "values", "items", "copy"})
@@ -14,7 +16,7 @@ def parameters(text: str) -> tuple[Guess, ...]:
     """Return one guess for each name that is read from ``params``, in the order of the text;
     required if it is read without a default.
     """
-    tree = ast.parse(text)
+    tree = parse_module(text)
     numbers = {id(node): kind for node, kind in _numbers(tree)}
     found: dict[str, Guess] = {}
     reads = [

@@ -6,7 +6,6 @@ as text; a web flow also a ``scope``; a block flow has ``steps``.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from uncaged_bundles.contract import ON_FAILURE
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.examples import check_examples
 from uncaged_bundles.shapes import Path, ShapeError
+from uncaged_bundles.syntax import parse_module
 
 from ..blocks.block_flow import is_block_flow, parse_block_flow
 from ..inference.inference import infer_arguments
@@ -336,7 +336,7 @@ def language_of(text: str, other: str = "typescript") -> str:
     in.
     """
     try:
-        ast.parse(text)
+        parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return other if _TYPESCRIPT.search(text) else "python"
     return "python"

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.limits import KNOWN_EFFECTS, EffectKinds
+from uncaged_bundles.syntax import parse_module
 from uncaged_bundles.validation.validate import Bundle
 
 from ..blocks.block import block_flow_of, write_block
@@ -198,7 +199,7 @@ def is_task(language: str, text: str) -> bool:
     if language != "python" or language_of(text) != "python":
         return False
     try:
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(
@@ -300,7 +301,7 @@ def _first_comment(text: str) -> str:
 
 def _constants(text: str) -> dict[str, object]:
     found: dict[str, object] = {}
-    for node in ast.parse(text).body:
+    for node in parse_module(text).body:
         match node:
             case ast.Assign(
                 targets=[ast.Name(id="script" | "arguments" | "kept" as name)], value=value

@@ -16,6 +16,7 @@ from uncaged_bundles.carried import workflow as carried
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.hosts import flaw_in_address
 from uncaged_bundles.records import dataclass
+from uncaged_bundles.syntax import parse_module
 from uncaged_bundles.validation.access import forbidden_access
 from uncaged_bundles.validation.findings import Finding, first
 from uncaged_bundles.validation.purity import forbidden_import
@@ -96,7 +97,7 @@ def parse_script(text: str, name: str) -> ast.Module:
         BundleError: it does not parse, with line and column.
     """
     try:
-        return ast.parse(text)
+        return parse_module(text)
     except SyntaxError as exc:
         raise BundleError(
             f"{name}: line {exc.lineno or 1}, column {max(exc.offset or 1, 1)}: not Python: {exc.msg}"

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from uncaged_bundles.carried import web as carried_web
 from uncaged_bundles.carried import workflow as carried
+from uncaged_bundles.syntax import parse_module
 
 from ..recipes.descriptor import describe
 from ..recipes.flows import WebFlow
@@ -71,7 +72,7 @@ def _asks_a_model(flow: WebFlow) -> bool:
         and node.attr in ASKING
         and isinstance(node.value, ast.Name)
         and node.value.id == WEB_RULES.subject
-        for node in ast.walk(ast.parse(flow.script))
+        for node in ast.walk(parse_module(flow.script))
     )
 
 
@@ -80,7 +81,7 @@ def web_parts(source: str) -> tuple[tuple[Mapping[str, object], ...], str]:
     script = script_in(source)
     if script is not None:
         return (), script
-    for node in ast.parse(source).body:
+    for node in parse_module(source).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="steps")], value=value):
                 return tuple(ast.literal_eval(value)), ""
@@ -94,7 +95,7 @@ def is_browser_script(language: str, text: str) -> bool:
     if language != "python":
         return False
     try:
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(
@@ -110,7 +111,7 @@ def literal_hosts(text: str) -> list[str]:
     host; else none.
     """
     found: list[str] = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse_module(text)):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=WEB_RULES.subject), attr=method), args=args

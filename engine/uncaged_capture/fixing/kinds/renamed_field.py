@@ -4,7 +4,6 @@ one new name is like it.
 
 from __future__ import annotations
 
-import ast
 import csv
 import json
 import re
@@ -12,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from uncaged_bundles.syntax import parse_module
 
 from ..candidates import FixCandidate
 from ..case import FixCase, RecordedStep
@@ -238,7 +239,7 @@ def renamed(
         changed, found = re.subn(place, f".{new}", changed)
         count += found
     try:
-        ast.parse(changed)
+        parse_module(changed)
     except (SyntaxError, ValueError):
         return None
     return changed if count else None

@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from uncaged_bundles.syntax import parse_module
+
 from ..candidates import FixCandidate
 from ..case import FixCase
 from ..likeness import likeness
@@ -80,7 +82,7 @@ def with_field(text: str, name: str, parameter: str, method: str) -> str | None:
     """
     calls = [
         node
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse_module(text))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "http"
@@ -117,7 +119,7 @@ def _inserted(text: str, node: ast.expr, more: str) -> str | None:
     comma = more.removeprefix(", ") if head.endswith(b",") else more
     changed = (head + comma.encode() + rest).decode()
     try:
-        ast.parse(changed)
+        parse_module(changed)
     except SyntaxError:
         return None
     return changed

@@ -18,6 +18,7 @@ from uncaged_bundles.builders.recipes.recipe_flow import variable_of
 from uncaged_bundles.builders.recipes.recipe_text import recipe_source
 from uncaged_bundles.errors import BundleError, UncagedError
 from uncaged_bundles.examples import Example
+from uncaged_bundles.syntax import parse_module
 from uncaged_engine.services.registry import KNOWN
 from uncaged_engine.services.sandbox import private_directory
 from uncaged_repair.edits.candidates import candidates as edits_of
@@ -99,13 +100,13 @@ def _edits(text: str) -> Iterator[tuple[SourceEdit, str]]:
     """Yield the likeliest edits with the changed text."""
     source = read_source("script.py", text.encode())
     lines = dict.fromkeys(range(1, text.count("\n") + 2), 1.0)
-    known = {ast.dump(ast.parse(text))}
+    known = {ast.dump(parse_module(text))}
     for _, edit in edits_of(source, lines, ValueFacts()):
         if edit.kind not in EDITS or edit.nature != "change":
             continue
         changed = edit.apply(source.data).decode()
         try:
-            shape = ast.dump(ast.parse(changed))
+            shape = ast.dump(parse_module(changed))
         except (SyntaxError, ValueError):
             continue
         if shape not in known:
