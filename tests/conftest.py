@@ -19,10 +19,19 @@ from testbed.requirements import NAMES, need
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 
+# as many examples as a quick suite can afford, no deadlines; the same ones in each run, so that a
+# failure has its cause in what changed
 settings.register_profile(
-    "quick", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "quick",
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
-settings.load_profile("quick")  # as many examples as a quick suite can afford, no deadlines
+settings.register_profile(
+    "search", settings.get_profile("quick"), max_examples=3000, derandomize=False
+)
+settings.load_profile("quick")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
