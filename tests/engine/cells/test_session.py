@@ -80,8 +80,13 @@ class Flow:
 
 
 @pytest.fixture
-def cells() -> Iterator[Cells]:
-    cells = Cells(unchecked(SOURCE), choose(), CellLimits())
+def slow_ms() -> int:
+    return CellLimits().slow_ms
+
+
+@pytest.fixture
+def cells(slow_ms: int) -> Iterator[Cells]:
+    cells = Cells(unchecked(SOURCE), choose(), CellLimits(slow_ms=slow_ms))
     yield cells
     cells.close()
 
@@ -157,10 +162,11 @@ def test_an_endless_loop_is_tried_once_more_alone_and_then_fails(flow: Callable[
     """The error says at which step and how it was tried; what was performed is flushed; the
     neighbour goes on.
     """
-    culprit, neighbour = flow(1, "loop", HASTY_S), flow(2)
+    culprit, neighbour = flow(1, "loop"), flow(2)
     culprit.begin()
     neighbour.begin()
     assert culprit.step() == effect(2)
+    culprit.session._deadline_s = HASTY_S  # only now: a busy machine takes its time, too
     with pytest.raises(
         BundleError, match=r"computed for more than .* before step 3, also when it was tried alone"
     ):
@@ -212,16 +218,18 @@ def test_a_difference_that_shows_alone_is_an_error_with_both_sides(
         other.begin()
 
 
-def test_an_outcome_is_flushed_while_the_bundle_computes(flow: Callable[..., Flow]) -> None:
+@pytest.mark.parametrize(("slow_ms", "is_flushed"), [(1, True), (60_000, False)])
+def test_an_outcome_is_flushed_while_the_bundle_computes(
+    flow: Callable[..., Flow], is_flushed: bool
+) -> None:
     """A bundle that does not answer within a few milliseconds keeps no performed effect off the
-    disk; a quick one costs no flush.
+    disk; a quick one costs no flush. Which of them it is depends on the limit alone here, not on
+    how busy the machine is.
     """
-    slow, quick = flow(1, "slow"), flow(2)
-    for one in (slow, quick):
-        one.begin()
-        one.step()
-    assert slow.journal.flushed_bytes == slow.journal.size_bytes
-    assert quick.journal.flushed_bytes < quick.journal.size_bytes
+    one = flow(1, "slow")
+    one.begin()
+    one.step()
+    assert (one.journal.flushed_bytes == one.journal.size_bytes) is is_flushed
 
 
 def test_leaving_forgets_the_generator_and_keeps_the_process(
