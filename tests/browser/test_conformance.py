@@ -89,7 +89,7 @@ def site() -> Iterator[WebServer]:
                 element, name, title = unquote(query).split("|")
                 page = NAMED.format(element, title, name, element.split()[0])
             case "/never":
-                server.ended.wait(20)
+                server.ended.wait(120)
                 return text("late")
             case _:
                 page = SIMPLE.format((path.strip("/") + query).capitalize())
@@ -566,7 +566,7 @@ def test_each_operation_is_in_this_suite() -> None:
 
 def until(browser: ControlledBrowser, read: Callable[[], object], wanted: object) -> None:
     """Wait until a value is as it should be."""
-    end_s = time.monotonic() + 30
+    end_s = time.monotonic() + 120
     while (found := read()) != wanted:
         assert time.monotonic() < end_s, found
         browser.run(asyncio.sleep(0.02))

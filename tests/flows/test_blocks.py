@@ -157,7 +157,7 @@ class Ledger:
         self.done.setdefault(seen.headers["idempotency-key"], seen.path)
         if seen.path == "/4" and not self.go.is_set():
             self.fourth.set()
-            self.go.wait(30)
+            self.go.wait(60)
         return webserver.data({"done": seen.path})
 
 
@@ -172,7 +172,7 @@ def killed_at_the_fourth(
     with webserver.serving(ledger.answer) as web:
         add(engine, "six", block_flow(web, method) if kind == "block" else task_flow(web, method))
         thread = engine.run("six", prompt="")
-        assert ledger.fourth.wait(30)
+        assert ledger.fourth.wait(60)
         end_workers(engine.store.root)
         ledger.go.set()
         yield thread, ledger

@@ -45,8 +45,8 @@ def test_a_limit_of_time_holds_while_the_clock_steps_back(engine: Engine) -> Non
     [thread] = engine.threads()
     ends = written(engine, thread.thread_id)
     assert (status, ends[-1]["end"]) == ("limit", "limit")
-    assert 1 <= took_s < 30
-    assert 1000 <= ends[-1]["ranMs"] < 30_000, "the time already used is in the journal"
+    assert 1 <= took_s < 55
+    assert 1000 <= ends[-1]["ranMs"] < 55_000, "the time already used is in the journal"
     stamps = [record["timestamp"] for record in engine.thread(thread.thread_id).records]
     assert stamps != sorted(stamps), "the control: the clock did step back"
     assert engine.verify(thread.thread_id).ok
@@ -56,7 +56,7 @@ def test_sleep_waits_as_long_as_it_says_while_the_clock_steps_back(engine: Engin
     """A sleep of a second takes a second, not the hours by which the clock was set back."""
     status, took_s = driven(engine, {"sleep": {"seconds": 1}})
     assert status == "completed"
-    assert 1 <= took_s < 30
+    assert 1 <= took_s < 300
 
 
 def test_latest_goes_by_start_order(

@@ -154,7 +154,7 @@ def test_a_killed_worker_performs_nothing_twice(engine: Engine) -> None:
         seen.append(request.method + request.path)
         if request.path == "/4" and not go.is_set():
             reached.set()
-            go.wait(30)
+            go.wait(60)
         return data({"n": request.path})
 
     with serving(answer) as server:
@@ -174,7 +174,7 @@ async def execute(api, params):
             {"http": {"hosts": [f"127.0.0.1:{server.port}"], "private": True}},
         )
         thread = engine.run("poster", prompt="")
-        assert reached.wait(30)
+        assert reached.wait(60)
         assert end_workers(engine.store.root) == []
         go.set()
         assert engine.thread(thread).summary.status == "interrupted"

@@ -121,6 +121,7 @@ def run(command: Command, sentence: str, *options: str) -> tuple[str, dict[str, 
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     reading = next((one["reading"] for one in documents if one.get("event") == "understood"), None)
     assert reading is not None, (sentence, done.stdout, done.stderr)
+    assert "result" in documents[-1], (sentence, done.stdout, done.stderr)
     return reading["calls"][0]["flow"], documents[-1]["result"]
 
 

@@ -141,7 +141,7 @@ def kill_session(engine: Engine) -> psutil.Process:
     session = session_of(engine)
     children = session.children(recursive=True)
     os.kill(session.pid, signal.SIGKILL)
-    _, left = psutil.wait_procs(children, timeout=10)
+    _, left = psutil.wait_procs(children, timeout=60)
     assert left == [], "a killed session leaves no browser behind"
     return session
 

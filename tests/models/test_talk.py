@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from testbed.modelserver import Turn, calls, fails, says, serving
-from testbed.tool_loops import KEY, WIRES, Clock, RecordingTools, open_loop
+from testbed.tool_loops import KEY, WIRES, Clock, OpenLoop, RecordingTools, open_loop
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_models.errors import ModelFailed, TooLong
 from uncaged_models.loop import GO_ON, LAST_TURN
@@ -17,6 +19,17 @@ from uncaged_models.settings import Wire
 
 # the SDK alone takes a second to import
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("wire", WIRES)]
+
+
+def cancel_once(run: OpenLoop, reached: Callable[[], object]) -> None:
+    """Cancel a loop from another thread of execution as soon as something is there."""
+
+    def wait() -> None:
+        while not reached():
+            time.sleep(0.01)
+        run.cancel.request()
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def contents(message: Any) -> str:
@@ -357,13 +370,12 @@ def test_a_kill_ends_a_slow_stream_at_once(wire: Wire) -> None:
     gate = threading.Event()
     with (
         serving([says("Slowly", gate=gate), says("again")]) as server,
-        open_loop(server, wire) as run,
+        open_loop(server, wire, seconds=600) as run,
     ):
-        killer = threading.Timer(0.3, run.cancel.request)
-        killer.start()
+        cancel_once(run, lambda: run.progress)
         with Clock() as clock, pytest.raises(ConversationCancelled):
             run.loop.answer()
-        assert 0.2 < clock.seconds < 5
+        assert clock.seconds < 60
         assert len(server.asked) == 1
 
 
@@ -375,7 +387,7 @@ def test_a_turn_that_a_kill_cuts_off_is_counted(wire: Wire) -> None:
         serving([says("x" * 400, cached_tokens=40, gate=threading.Event())]) as server,
         open_loop(server, wire) as run,
     ):
-        threading.Timer(0.3, run.cancel.request).start()
+        cancel_once(run, lambda: run.progress)
         with pytest.raises(ConversationCancelled):
             run.loop.answer()
     last: Any = run.progress[-1]["usage"]
@@ -393,23 +405,23 @@ def test_a_kill_ends_the_wait_for_the_first_byte_and_for_a_busy_endpoint(wire: W
     gate = threading.Event()
 
     def silent(_: object) -> Turn:
-        gate.wait(20)
+        gate.wait(200)
         return says("late")
 
-    with serving(silent) as server, open_loop(server, wire) as run:
-        threading.Timer(0.3, run.cancel.request).start()
+    with serving(silent) as server, open_loop(server, wire, seconds=600) as run:
+        cancel_once(run, lambda: server.asked)
         with Clock() as clock, pytest.raises(ConversationCancelled):
             run.loop.answer()
         gate.set()
-    assert clock.seconds < 5
+    assert clock.seconds < 60
     with (
         serving(lambda _: fails(429, retry_after_ms="60000")) as server,
         open_loop(server, wire, seconds=600) as run,
     ):
-        threading.Timer(0.3, run.cancel.request).start()
+        cancel_once(run, lambda: server.asked)
         with Clock() as clock, pytest.raises(ConversationCancelled):
             run.loop.answer()
-    assert clock.seconds < 5
+    assert clock.seconds < 50
 
 
 def test_an_answer_has_its_time(wire: Wire) -> None:
@@ -424,7 +436,7 @@ def test_an_answer_has_its_time(wire: Wire) -> None:
         ):
             run.loop.answer()
         assert caught.value.kind == "timeout"
-        assert clock.seconds < 5
+        assert clock.seconds < 60
 
 
 def test_an_answer_without_an_end_is_stopped(wire: Wire) -> None:

@@ -83,7 +83,7 @@ def test_a_websocket_needs_the_token_and_no_foreign_page(
         address = f"ws://{LOOPBACK}:{port}/echo"
         with connect(address, additional_headers=header) as client:
             client.send("hello")
-            answer = str(client.recv(timeout=10))
+            answer = str(client.recv(timeout=60))
             assert answer.startswith("hello")
             assert "authorization" not in answer
         own = Origin(f"http://localhost:{port}")
@@ -113,9 +113,9 @@ def test_a_silent_or_slow_handshake_is_ended(
     one that is open goes on.
     """
     with (
-        serving(engine, distribution, request_s=1) as port,
+        serving(engine, distribution, request_s=2) as port,
         connect(f"ws://{LOOPBACK}:{port}/echo", additional_headers=authorization(engine)) as other,
-        closing(socket.create_connection((LOOPBACK, port), timeout=20)) as slow,
+        closing(socket.create_connection((LOOPBACK, port), timeout=60)) as slow,
     ):
         slow.sendall(begun)
         ready: list[socket.socket] = []
@@ -126,7 +126,7 @@ def test_a_silent_or_slow_handshake_is_ended(
         with closing(slow), suppress(ConnectionResetError):
             assert slow.recv(100) == b""
         other.send("still here")
-        assert str(other.recv(timeout=10)).startswith("still here")
+        assert str(other.recv(timeout=60)).startswith("still here")
 
 
 @pytest.mark.slow
@@ -135,8 +135,8 @@ def test_an_unauthorized_request_cannot_hold_its_connection_by_a_slow_body(
 ) -> None:
     """A refused request whose body never ends is closed after the limit."""
     with (
-        serving(engine, distribution, request_s=1) as port,
-        closing(socket.create_connection((LOOPBACK, port), timeout=20)) as slow,
+        serving(engine, distribution, request_s=2) as port,
+        closing(socket.create_connection((LOOPBACK, port), timeout=60)) as slow,
     ):
         head = f"POST /echo HTTP/1.1\r\nHost: {LOOPBACK}:{port}\r\nContent-Length: 1000000\r\n\r\n"
         slow.sendall(head.encode())

@@ -63,7 +63,7 @@ ROUTES = {
 def get(engine: Engine, address: str, path: str) -> tuple[int, bytes]:
     parts = urlsplit(address)
     with closing(
-        http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+        http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     ) as connection:
         connection.request("GET", path, headers=authorization(engine))
         with connection.getresponse() as response:
@@ -130,7 +130,7 @@ def test_the_mcp_server_is_a_route(engine: Engine) -> None:
         parts = urlsplit(json.loads(server.stdout.readline())[0])
         for more, status in ((authorization(engine), 200), ({}, 401)):
             with closing(
-                http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+                http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
             ) as connection:
                 connection.request("POST", "/mcp", json.dumps(initialize), {**headers, **more})
                 with connection.getresponse() as response:

@@ -60,7 +60,7 @@ def begun(server: subprocess.Popen[str], engine: Engine) -> Iterator[http.client
     """Wait until the server is ready, and begin a request that is answered only at its end."""
     assert server.stdout is not None
     parts = urlsplit(json.loads(server.stdout.readline())[0])
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     with closing(connection):
         connection.request("GET", "/held", headers=authorization(engine))
         with connection.getresponse() as response:
@@ -79,7 +79,7 @@ def test_a_signal_ends_the_server_after_its_requests(
         with begun(server, engine) as response:
             server.send_signal(number)
             assert response.read() == b"done"
-        assert server.communicate(timeout=20) == ("draining\nended\n", "")
+        assert server.communicate(timeout=60) == ("draining\nended\n", "")
         assert server.returncode == 0
 
 
@@ -98,9 +98,9 @@ def test_a_server_that_drains_accepts_no_connection(
         server.terminate()
         assert server.stdout.readline() == "draining\n"
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((LOOPBACK, port), timeout=10)
+            socket.create_connection((LOOPBACK, port), timeout=60)
         server.terminate()
-        assert server.communicate(timeout=20) == ("ended\n", "")
+        assert server.communicate(timeout=60) == ("ended\n", "")
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_a_route_that_does_not_end_is_reported_and_left(
             server.terminate()
             with pytest.raises((http.client.HTTPException, OSError, ValueError)):
                 response.read()  # an incomplete chunk
-        out, _ = server.communicate(timeout=20)
+        out, _ = server.communicate(timeout=60)
         assert out == "draining\nthe route 'held' had requests left after 1 s\nended\n"
 
 
@@ -130,7 +130,7 @@ def test_the_verb_prints_one_line_and_leaves_only_the_token(engine: Engine) -> N
         line = server.stdout.readline()
         before = files(engine.store.root)
         server.send_signal(signal.SIGINT)
-        assert server.communicate(timeout=20) == ("", "")
+        assert server.communicate(timeout=60) == ("", "")
         assert server.returncode == 0
     assert "http://127.0.0.1:" in line
     assert str(token_path(engine.store)) in line
@@ -157,12 +157,12 @@ def test_a_second_server_on_the_port_is_refused(engine: Engine) -> None:
         ready = json.loads(first.stdout.readline())
         port = urlsplit(ready["address"]).port
         with running([*SERVE, str(port)], engine) as second:
-            out, error = second.communicate(timeout=20)
+            out, error = second.communicate(timeout=60)
         assert (second.returncode, out) == (2, "")
         assert error == (
             f"error: port {port} cannot be served: Address already in use; choose another, or 0 for a free one\n"
         )
-        with closing(http.client.HTTPConnection(LOOPBACK, port, timeout=10)) as connection:
+        with closing(http.client.HTTPConnection(LOOPBACK, port, timeout=60)) as connection:
             connection.request("GET", "/", headers=authorization(engine))
             with connection.getresponse() as response:
                 assert response.status == 200

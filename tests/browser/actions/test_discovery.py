@@ -210,7 +210,7 @@ def test_a_bad_action_of_a_page_is_contained(browser: ControlledBrowser, site: W
     assert huge["characters"] >= 100 * 1024 * 1024
     failed = browser.problem("call", name="fails", arguments={})
     assert failed.kind == "refused" and "the action 'fails' failed" in str(failed)
-    left = browser.do("call", name="leaves", arguments={}, timeout_s=20)
+    left = browser.do("call", name="leaves", arguments={}, timeout_s=60)
     assert left["left"] and left["url"].endswith("/about")
     assert browser.do("address")["title"] == "Other"
 

@@ -147,12 +147,12 @@ def test_a_failing_server_hinders_no_other(
     good = station.parent / "good"
     good.mkdir()
     (good / "tools.json").write_text((station / "tools.json").read_text())
-    config = {"timeoutSeconds": 1.5 if fault == "hang" else 20}
+    config = {"timeoutSeconds": 1.5 if fault == "hang" else 100}
     configure(weather=config, other={"args": [*_args(engine, configure), str(good)]})
     begin = time.monotonic()
     McpPacks(engine).bring_in()
     assert not McpPacks(engine).bring_in()
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - begin < 60
     manager = PackManager(engine)
     [problem] = manager.report("weather").problems
     assert words in problem and SECRET not in problem

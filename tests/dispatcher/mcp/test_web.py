@@ -93,10 +93,10 @@ def test_a_stream_is_read_up_to_its_answer() -> None:
 
     with serving(script) as server:
         begin = time.monotonic()
-        with access(f"{server.url}/mcp").open("wiki", 20) as (client, _redact):
+        with access(f"{server.url}/mcp").open("wiki", 120) as (client, _redact):
             assert client.list_tools() == [FORECAST]
             assert client.tools_changed
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 60
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def http_server(engine: Engine) -> Iterator[str]:
             yield found[0]
         finally:
             server.terminate()
-            server.communicate(timeout=20)
+            server.communicate(timeout=60)
 
 
 @pytest.fixture

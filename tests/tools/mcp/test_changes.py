@@ -22,7 +22,7 @@ from .conftest import environment, http_server, with_token
 pytestmark = pytest.mark.slow
 
 NEW = source("brand-new", '\n    yield {"null": {}}\n', parameters={})
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 def stdio(engine: Engine) -> StdioServerParameters:

@@ -34,7 +34,7 @@ def ask(url: str, **headers: str) -> int:
     parts = urlsplit(url)
     usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     with closing(
-        http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+        http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     ) as connection:
         connection.request("POST", parts.path, json.dumps(INITIALIZE), {**usual, **headers})
         with connection.getresponse() as response:
