@@ -40,6 +40,7 @@ def flushes(engine: Engine, placed: Placed, log: Path) -> tuple[int, int]:
         placed.bundle.hash,
         before=strace(log, calls=["fdatasync", "fsync", "sync_file_range", "msync"]),
         python=PATIENT_WORKER,
+        stays=True,
     ):
         drive(engine.store, placed)
     calls = calls_of(log)
@@ -67,7 +68,7 @@ def test_sixteen_threads_of_a_worker_flush_once_a_step(engine: Engine, tmp_path:
     ]
     bundle, log = placed[0].bundle.hash, tmp_path / "log"
     traced = strace(log, calls=["fdatasync"], light=True)
-    with worker(engine.store, bundle, before=traced, python=PATIENT_WORKER):
+    with worker(engine.store, bundle, before=traced, python=PATIENT_WORKER, stays=True):
         for started in placed:
             client.request(engine.store, bundle, drive_message(started), start=False)
         for started in placed:
@@ -102,7 +103,7 @@ def test_twenty_followers_cost_one_write_each_and_batch(engine: Engine, tmp_path
     told: list[int] = []
     calls = ["write", "pwrite64", "sendto", "sendmsg"]
     with worker(
-        engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=calls)
+        engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=calls), stays=True
     ) as process:
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
         followers = [

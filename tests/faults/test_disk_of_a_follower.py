@@ -164,6 +164,7 @@ def test_a_live_follower_learns_the_reason_where_no_note_can_be_left(
         engine.store,
         placed.bundle.hash,
         before=strace(tmp_path / "log", paths=[placed.path], inject=injection(point, "EIO")),
+        stays=True,
     ):
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
         for event in engine.follow(placed.thread):

@@ -46,6 +46,7 @@ def suffer(
         placed.bundle.hash,
         python=python,
         before=strace(log, paths=[placed.path], inject=inject),
+        stays=True,
     ):
         drive(engine.store, placed, follower)
         answer = client.request(engine.store, placed.bundle.hash, {"op": "list"}, start=False)

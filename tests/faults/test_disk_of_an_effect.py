@@ -68,7 +68,7 @@ def test_one_fault_in_a_scripts_scratch_directory_is_no_bug(
     out.mkdir()
     placed = place(engine.store, WRITER, prompt=str(out), params={"directory": str(out)})
     python = ("-m", "testbed.patched", f"scratch-{step}-{fault}", "uncaged_engine.worker")
-    with worker(engine.store, placed.bundle.hash, python=python):
+    with worker(engine.store, placed.bundle.hash, python=python, stays=True):
         drive(engine.store, placed)
         assert "/tmp/uncaged-script-" in reason(engine, placed.thread)
         answer = client.request(engine.store, placed.bundle.hash, {"op": "list"}, start=False)

@@ -66,7 +66,7 @@ def test_a_disk_that_fills_up_while_a_thread_runs(small: Engine) -> None:
     """
     placed = place(small.store, COUNT, params={"n": STEPS})
     follower = Follower()
-    with worker(small.store, placed.bundle.hash):
+    with worker(small.store, placed.bundle.hash, stays=True):
         drive(small.store, placed, follower)
         assert client.request(small.store, placed.bundle.hash, {"op": "list"}, start=False)
         assert small.thread(placed.thread).summary.status == "interrupted"

@@ -51,7 +51,7 @@ def test_the_worker_dies_among_many_threads(engine: Engine) -> None:
         place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)
     ]
     with (
-        worker(engine.store, threads[0].bundle.hash) as process,
+        worker(engine.store, threads[0].bundle.hash, stays=True) as process,
         driven(engine, threads) as followers,
     ):
         wait_for(engine, threads[-1].thread, intent_of(STEPS // 3))
@@ -68,7 +68,10 @@ def test_the_sandbox_dies_again_and_again_under_many_threads(engine: Engine) -> 
     threads = [
         place(engine.store, MARKED, number=number, params={"n": STEPS}) for number in range(THREADS)
     ]
-    with worker(engine.store, threads[0].bundle.hash) as process, driven(engine, threads):
+    with (
+        worker(engine.store, threads[0].bundle.hash, stays=True) as process,
+        driven(engine, threads),
+    ):
         wait_for(engine, threads[-1].thread, intent_of(5))
         for _ in range(3):
             assert (

@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from uncaged_bundles.ids import BundleHash
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.worker import client
 
 from .processes import end
 from .windows import Window
@@ -43,12 +44,14 @@ def worker(
     *,
     python: Sequence[str] = WORKER,
     before: Sequence[str] = (),
+    stays: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run the worker of a bundle and wait until it listens, or has ended.
 
     Args:
         python: the interpreter's arguments in place of the plain worker. before: words in front
-            of the interpreter.
+            of the interpreter. stays: it does not leave when it has been idle for a second, for
+            the next request of a test on a busy machine.
     """
     ready, theirs = os.pipe()
     words = [*before, sys.executable, *python, str(store.root), bundle, str(theirs)]
@@ -59,7 +62,8 @@ def worker(
         os.close(theirs)
         try:
             os.read(ready, 1)  # a letter, or the end
-            yield process
+            with (client.connect(store, bundle) if stays else None) or nullcontext():
+                yield process
         finally:
             os.close(ready)
             stop(process)

@@ -64,11 +64,17 @@ def open_host(request: pytest.FixtureRequest, make_repository: Make) -> Iterator
 
 
 def outcomes(
-    host: Host, *tests: str, warm: bool = True, files: Mapping[str, bytes] | None = None
+    host: Host,
+    *tests: str,
+    warm: bool = True,
+    files: Mapping[str, bytes] | None = None,
+    cpu_s: float = 10.0,
+    wall_s: float = 60.0,
 ) -> dict[str, str]:
-    return host.run(
-        RunRequest(tests=tests, cpu_s=0.8, wall_s=2.5, total_s=20.0, warm=warm, files=files or {})
-    ).outcomes
+    asked = RunRequest(
+        tests=tests, cpu_s=cpu_s, wall_s=wall_s, total_s=240.0, warm=warm, files=files or {}
+    )
+    return host.run(asked).outcomes
 
 
 def test_tests_reach_nothing_outside(open_host: Open, tmp_path: Path) -> None:
@@ -132,7 +138,8 @@ def test_endless_and_greedy_tests_are_cut_off(open_host: Open) -> None:
     )
     host = open_host({"test_bounds.py": tests})
     names = [f"test_bounds.py::test_{name}" for name in ("loop", "sleep", "memory", "fine")]
-    assert list(outcomes(host, *names).values()) == ["timeout", "timeout", "failed", "passed"]
+    found = outcomes(host, *names, cpu_s=0.8, wall_s=2.5)
+    assert list(found.values()) == ["timeout", "timeout", "failed", "passed"]
 
 
 def test_the_lines_of_a_loop_are_known_although_it_never_ends(open_host: Open) -> None:
@@ -144,8 +151,8 @@ def test_the_lines_of_a_loop_are_known_although_it_never_ends(open_host: Open) -
         RunRequest(
             tests=["test_code.py::test_f"],
             cpu_s=0.5,
-            wall_s=9.0,
-            total_s=20.0,
+            wall_s=60.0,
+            total_s=240.0,
             cover=True,
             types=True,
         )

@@ -115,7 +115,7 @@ def opened(made: Repository, *, fill: bool, sandbox: str = "auto") -> Harness:
 def outcome_of(harness: Harness, *, warm: bool) -> tuple[str, str]:
     """Run the only test and return its name, which has the counts, and its outcome."""
     [name] = harness.collect().tests
-    request = RunRequest(tests=[name], cpu_s=5, wall_s=20, total_s=60, warm=warm)
+    request = RunRequest(tests=[name], cpu_s=20, wall_s=60, total_s=240, warm=warm)
     return name, harness.host.run(request).outcomes[name]
 
 
@@ -146,7 +146,7 @@ def test_later_answers_compile_no_unchanged_module_again(made: Repository) -> No
         name, outcome = outcome_of(second, warm=True)
         assert name == "test_counts.py::test_counts[0-0]"
         assert outcome == "passed"
-        request = RunRequest(tests=[name], cpu_s=5, wall_s=20, total_s=60, warm=False)
+        request = RunRequest(tests=[name], cpu_s=20, wall_s=60, total_s=240, warm=False)
         assert second.host.run(request).outcomes == {name: "passed"}
         hosts = second.all_hosts()
         assert all(host.run(request).outcomes == {name: "passed"} for host in hosts)
@@ -177,7 +177,7 @@ def test_a_changed_file_of_the_repository_is_compiled_again(made: Repository) ->
         first.keep_bytecode()
     with opened(made, fill=False) as second:
         [name] = second.collect().tests
-        request = RunRequest(tests=[name], cpu_s=5, wall_s=20, total_s=60, warm=False)
+        request = RunRequest(tests=[name], cpu_s=20, wall_s=60, total_s=240, warm=False)
         candidate = replace(
             request, files={"mine.py": b"value = 4\ndef get():\n    return value\n"}
         )
