@@ -100,6 +100,7 @@ FLOORS = (
     ("threads",),
     ("shared",),
     ("api",),
+    ("shared_engine",),
     ("services",),
 )
 """The rooms of the core, floor by floor: each imports only rooms of floors below its own."""

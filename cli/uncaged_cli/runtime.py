@@ -5,21 +5,67 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import click
+from uncaged_bundles.errors import RefusedError
+
 if TYPE_CHECKING:
+    from uncaged_bundles.storage.store import Store
     from uncaged_engine.api import Engine
 
+    from .inputs.stores import ChosenStore
 
-def open_engine() -> Engine:
-    """Open the store and print a warning for each shipped flow that could not be added."""
+
+def open_engine(*, of_machine: bool = False) -> Engine:
+    """Open the store and print a warning for each shipped flow that could not be added.
+
+    Args:
+        of_machine: open this machine's directory, for a verb about what only a machine has.
+    Raises:
+        RefusedError: a shared store was named, and the verb works on a directory.
+    """
+    from uncaged_bundles.storage.store import Store
+
+    from .inputs.stores import chosen_store
+
+    context, home = click.get_current_context(silent=True), Store.open()
+    chosen = None if of_machine else chosen_store(context, home)
+    if chosen is not None:
+        return _open_shared(context, home, chosen)
     from uncaged_engine.api import Engine
 
-    engine = Engine.open()
+    engine = Engine.open(home.root)
     if engine.problems:
         from .display.output import Styled, note
 
         for problem in engine.problems:
             note(Styled("warning: ", "yellow"), problem)
     return engine
+
+
+def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore) -> Engine:
+    from .inputs.stores import is_for_shared, note_shared
+
+    if context is None or not is_for_shared(context):
+        verb = "this command" if context is None else f"`{context.command_path}`"
+        raise RefusedError(
+            f"{verb} works on a directory, and {chosen.source} names a shared store: run it without that;"
+            " `uncaged-workflow store copy` brings flows to a shared store"
+        )
+    from uncaged_engine.shared_engine import shared_engine
+
+    opened = shared_engine(chosen.address, home, is_visible=chosen.is_visible, report=_say_it_waits)
+    note_shared(context)
+    return context.find_root().with_resource(opened)
+
+
+def _say_it_waits() -> None:
+    from .display.output import note
+    from .inputs.stores import option_of_store
+
+    command = f"uncaged-workflow work{option_of_store()}"
+    note(
+        f"no effect of the thread has begun yet; if no worker runs, `{command}` makes this machine one"
+    )
 
 
 def now_ms() -> int:

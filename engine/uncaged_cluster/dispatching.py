@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
 
 import sqlalchemy
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
@@ -26,12 +25,14 @@ from uncaged_bundles.errors import DamagedError, StorageError, UncagedError, Usa
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_engine.services.shared import (
     DriveThread,
+    SteerThread,
     ThreadExchange,
 )
 
 from .address import ClusterAddress
 from .liveness import dead_workers, worker_name
 from .migrations import check_may_make, has_schema
+from .pending import ACTIVE, WORKFLOW, PendingThreads, dispatcher_schema, workflow_id
 from .problems import explained
 from .session import Connection, DatabaseSession, connect
 
@@ -43,8 +44,6 @@ another one leave its threads alone.
 MOST_SCHEMA_CHARACTERS = 58
 """PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
 QUEUE = "threads"
-WORKFLOW = "drive"
-ACTIVE = ["PENDING", "ENQUEUED", "DELAYED"]
 POLL_S = 0.2
 """How often a worker asks for threads."""
 REAP_S = 1.0
@@ -65,29 +64,29 @@ class DbosDispatcher:
             )
         self._session = session
         self._watching = DatabaseSession(session.address)
-        self._schema = f"{session.address.schema}_dbos"
+        self._pending = PendingThreads(session)
+        self._schema = dispatcher_schema(session)
         self._engine = dbos_engine(session.address)
         self._client: DBOSClient | None = None
 
-    def submit(self, bundle: BundleHash, thread: ThreadId) -> None:
+    def submit(self, bundle: BundleHash, thread: ThreadId, *, from_line: int) -> None:
         with self._explained():
             self._clients().enqueue(
                 {
                     "workflow_name": WORKFLOW,
                     "queue_name": QUEUE,
-                    "workflow_id": thread,
+                    "workflow_id": workflow_id(thread, from_line),
                     "app_version": PROTOCOL,
                 },
                 bundle,
                 thread,
+                from_line,
             )
-
-    def is_pending(self, thread: ThreadId) -> bool:
-        return self._any_active(workflow_ids=[thread])
 
     def work(
         self,
         drive: DriveThread,
+        steer: SteerThread,
         *,
         slots: int,
         until_idle: bool,
@@ -97,9 +96,9 @@ class DbosDispatcher:
         number = self._session.number()
         lost = threading.Event()
 
-        def drive_workflow(bundle: str, thread: str) -> str:
+        def drive_workflow(bundle: str, thread: str, from_line: int = 0) -> str:
             try:
-                return drive(parse_bundle_hash(bundle), parse_thread_id(thread), _record)
+                return drive(parse_bundle_hash(bundle), parse_thread_id(thread), from_line, _record)
             except StorageError:  # also `StoreLost`
                 lost.set()
                 threading.Event().wait()  # rule 3
@@ -110,6 +109,7 @@ class DbosDispatcher:
         started()
         while not stop.is_set():
             self._require_session(number, lost)
+            self._obey(steer)
             with self._explained():
                 self._reap()
             if until_idle and not self._any_active():
@@ -120,6 +120,7 @@ class DbosDispatcher:
         leaving.start()
         while leaving.is_alive():
             self._require_session(number, lost)
+            self._obey(steer)
             leaving.join(REAP_S)
 
     def close(self) -> None:
@@ -162,6 +163,12 @@ class DbosDispatcher:
                 f"{self._session.address}: this worker's session ended, and others drive its threads; start it again"
             )
 
+    def _obey(self, steer: SteerThread) -> None:
+        """Carry out the requests for threads of this worker."""
+        for thread, event in self._pending.requests():
+            if steer(thread, event):
+                self._pending.obeyed(thread, event)
+
     def _reap(self) -> None:
         """Have the threads of dead workers driven again, and end the sessions of frozen ones. One
         worker at a time does this.
@@ -180,16 +187,15 @@ class DbosDispatcher:
             if found:
                 self._clients().resume_workflows(found, queue_name=QUEUE)
 
-    def _any_active(self, **more: Any) -> bool:
+    def _any_active(self) -> bool:
         with self._explained():
             found = self._clients().list_workflows(
-                status=ACTIVE,
+                status=list(ACTIVE),
                 name=WORKFLOW,
                 app_version=PROTOCOL,
                 limit=1,
                 load_input=False,
                 load_output=False,
-                **more,
             )
         return bool(found)
 

@@ -11,6 +11,7 @@ from .contents import BlobRows, BundleRows
 from .conversations import ConversationRows
 from .documents import DocumentRows, RegistryRow
 from .migrations import ready
+from .pending import PendingThreads
 from .session import DatabaseSession
 from .threads import ThreadRows
 
@@ -26,6 +27,7 @@ class PostgresStore:
         self.blobs = BlobRows(session)
         self.conversations = ConversationRows(session)
         self.documents = DocumentRows(session)
+        self.queue = PendingThreads(session)
 
     @property
     def address(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, LiteralString
 
+from psycopg import sql
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import (
     THREAD_ID_LENGTH,
@@ -16,6 +17,7 @@ from uncaged_bundles.ids import (
 from uncaged_engine.services.stores import (
     ChainCheck,
     LineOwner,
+    ThreadEnds,
     ThreadEntry,
     ThreadHead,
     ThreadNotes,
@@ -29,11 +31,18 @@ from .session import Cursor, DatabaseSession, Listener
 
 SHOWN_CANDIDATES = 10
 NO_NOTES = ThreadNotes()
+ENTRY_COLUMNS = sql.SQL(", ").join(
+    sql.Identifier("threads", name) for name in ("bundle", "name", "place", "by_thread", "archived")
+)
 _ENTRY: LiteralString = "SELECT bundle, name, place, by_thread, archived FROM threads"
 _PAGE: LiteralString = f"{_ENTRY} WHERE (place, name) > (%s, %s) ORDER BY place, name LIMIT %s"
+_PAGE_BACK: LiteralString = (
+    f"{_ENTRY} WHERE (place, name) < (%s, %s) ORDER BY place DESC, name DESC LIMIT %s"
+)
 _CANDIDATES: LiteralString = f"{_ENTRY} WHERE name >= %s AND name < %s ORDER BY name LIMIT %s"
 _HEAD: LiteralString = f"{SELECT_HEAD} threads WHERE name = %s AND bundle = %s"
 _BEFORE_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=-2)
+_AFTER_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=(1 << 63) - 1)
 _BEHIND_ALPHABET = "a"
 """Sorts behind each character of an id, in the collation ``C``."""
 
@@ -103,6 +112,16 @@ class ThreadRows:
     def head(self, bundle: BundleHash, thread: ThreadId) -> ThreadHead:
         return self._tables.checked_head(self._log(bundle, thread))
 
+    def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
+        log = self._log(bundle, thread)
+        from_line = max(0, log.head.lines - limit)
+        last: list[bytes] = []
+        # a page may have fewer lines than there are, and new ones may have come since the head
+        while len(last) < log.head.lines - from_line:
+            last += self._tables.read(log, from_line=from_line + len(last))
+        first = last if from_line == 0 else self._tables.read(log, from_line=0, limit=1)
+        return ThreadEnds(head=log.head, first=first[0], last=last[: log.head.lines - from_line])
+
     def notes(self, bundle: BundleHash, thread: ThreadId) -> ThreadNotes:
         log = self._log(bundle, thread)
         rows = self._session.query(
@@ -135,7 +154,7 @@ class ThreadRows:
             if start.isalnum() and start.isascii()
             else []
         )
-        found = [_entry(row) for row in rows]
+        found = [entry_of(row) for row in rows]
         if not found:
             raise NotFoundError(f"{self._session.address} has no thread {prefix!r}; check the id")
         if len(found) > 1:
@@ -146,9 +165,14 @@ class ThreadRows:
             )
         return found[0]
 
-    def page(self, *, after: ThreadEntry | None = None, limit: int) -> list[ThreadEntry]:
-        last = after or _BEFORE_ALL
-        return [_entry(row) for row in self._session.query(_PAGE, [last.place, last.id, limit])]
+    def page(
+        self, *, after: ThreadEntry | None = None, limit: int, newest_first: bool = False
+    ) -> list[ThreadEntry]:
+        last = after or (_AFTER_ALL if newest_first else _BEFORE_ALL)
+        statement = _PAGE_BACK if newest_first else _PAGE
+        return [
+            entry_of(row) for row in self._session.query(statement, [last.place, last.id, limit])
+        ]
 
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:
         rows = self._session.query("SELECT bundle, name FROM removed_threads ORDER BY bundle, name")
@@ -180,7 +204,8 @@ def _log_head(bundle: BundleHash, thread: ThreadId, rows: Sequence[tuple[Any, ..
     return head_of(rows, subject=f"thread {thread}", seed=thread_seed(bundle, thread))
 
 
-def _entry(row: Sequence[Any]) -> ThreadEntry:
+def entry_of(row: Sequence[Any]) -> ThreadEntry:
+    """Return the entry in a row of `ENTRY_COLUMNS`."""
     bundle, name, place, by_thread, archived = row
     return ThreadEntry(
         bundle=parsed(parse_bundle_hash, bundle, "threads"),

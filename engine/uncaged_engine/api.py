@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from .door.preparing import RunOptions
 from .effect_kinds import KNOWN
 from .journal import archive, lines
 from .journal.file import JournalFile, create
+from .journal.journal import Journal
 from .journal.origin import ThreadOrigin, unbound
 from .sandbox.mechanism import choose
 from .settings.config import Config
@@ -43,7 +44,7 @@ from .threads.following import Event, follow
 from .threads.forking import ForkPlan, plan_fork, target_of, write_fork
 from .threads.resuming import is_due, resume_fields
 from .threads.starting import ENTROPY_BYTES, Chance, granted_bundle, new_start, start_line
-from .threads.steering import require, require_still, steer
+from .threads.steering import SteeringEvent, require, require_still, steer
 from .threads.tails import settle
 from .worker import client
 
@@ -77,6 +78,9 @@ class Added:
 
 class Engine:
     """Operations on one store."""
+
+    is_shared = False
+    """Whether several machines share the store (`shared_engine`)."""
 
     def __init__(self, store: Store, chance: Chance | None = None) -> None:
         self.store = store
@@ -334,23 +338,14 @@ class Engine:
 
     def pause(self, text: str) -> ThreadId:
         """Stop a thread before its next effect; on disk when this returns."""
-        return steer(
-            self.store,
-            text,
-            "pause",
-            lambda now: lines.control("pause", {}, now),
-            self._chance.clock_ms,
-        )
+        return self._steer(text, "pause")
 
     def kill(self, text: str) -> ThreadId:
         """End a thread; the effect in flight is cancelled and its processes are ended."""
-        return steer(
-            self.store,
-            text,
-            "kill",
-            lambda now: lines.end("killed", {}, now),
-            self._chance.clock_ms,
-        )
+        return self._steer(text, "kill")
+
+    def _steer(self, text: str, event: SteeringEvent) -> ThreadId:
+        return steer(self.store, text, event, self._chance.clock_ms)
 
     def resume(
         self,
@@ -514,8 +509,7 @@ class Engine:
         if question is not None and question != question_number(found.records):
             raise RefusedError(f"thread {thread} asks something else by now; look at it again")
         value = check_answer(found.records, value)
-        journal = JournalFile.open(self.store, bundle_hash, thread)
-        try:
+        with self._journal(bundle_hash, thread) as journal:
             require_still(journal, self.store, bundle_hash, thread, "answer")
             # answered by another process, it asks something else by now
             if journal.history.lines != 1 + len(found.records):
@@ -524,8 +518,6 @@ class Engine:
                 )
             journal.append(lines.control("answer", {"value": value}, self._chance.clock_ms()))
             journal.flush()
-        finally:
-            journal.close()
         # crash here: the answer is kept, the thread is `interrupted`, and `resume` goes on with it
         self._drive(bundle_hash, thread, options or RunOptions())
         return thread
@@ -554,7 +546,7 @@ class Engine:
         source = self.store.locate_thread(text)
         target = target_of(self.store, self.registry, source, on)
         # it starts while we check
-        with (client.rouse(self.store, target) if start else None) or nullcontext() as worker:
+        with (self._rouse(target) if start else None) or nullcontext() as worker:
             plan = self.plan_fork(
                 source[1],
                 cut=cut,
@@ -566,7 +558,7 @@ class Engine:
             )
             if start:
                 return self.start_fork(plan, launching=worker)
-        made = write_fork(plan)[1]
+        made = self._write_fork(plan)[1]
         self.pause(made)
         return made
 
@@ -600,7 +592,7 @@ class Engine:
 
     def start_fork(self, plan: ForkPlan, *, launching: client.Launching | None = None) -> ThreadId:
         """Start a fork that was checked. launching: as for `run`."""
-        bundle_hash, made = write_fork(plan)
+        bundle_hash, made = self._write_fork(plan)
         binding = plan.binding
         more = {} if binding is None else {"resume": {"binding": binding.fields}}
         self._drive(bundle_hash, made, plan.new.options, launching, **more)
@@ -682,6 +674,29 @@ class Engine:
                     {"hash": bundle, "pid": answer["pid"], **one} for one in answer["threads"]
                 ]
         return found
+
+    # What differs in a store whose threads run elsewhere (`shared_engine`).
+
+    @contextmanager
+    def _journal(self, bundle: BundleHash, thread: ThreadId) -> Iterator[Journal]:
+        """Own a thread's journal for a block.
+
+        Raises:
+            JournalBusy: another process drives the thread.
+        """
+        journal = JournalFile.open(self.store, bundle, thread)
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+    def _rouse(self, bundle: BundleHash) -> client.Launching | None:
+        """Start a bundle's worker while the request for it is being checked."""
+        return client.rouse(self.store, bundle)
+
+    def _write_fork(self, plan: ForkPlan) -> tuple[BundleHash, ThreadId]:
+        """Write a fork into the store; return its bundle and its id."""
+        return write_fork(plan)
 
     def _drive(
         self,

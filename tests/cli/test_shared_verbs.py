@@ -1,4 +1,4 @@
-"""The verbs `work` and `run --store`: refused addresses, signals, and the commands printed next."""
+"""Verbs of a shared store: refused addresses, signals, and the commands printed next."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
+import click
 import pytest
 from testbed.documents import check_document
 from uncaged_bundles.errors import UsageError
-from uncaged_cli.display.output import runnable_command
 from uncaged_cli.entry import EXIT_INTERRUPTED
+from uncaged_cli.inputs import stores
+from uncaged_cli.inputs.stores import note_shared, on_same_store
+from uncaged_cli.main import group
 from uncaged_cli.main import run as run_words
-from uncaged_cli.shared_run import commands_in_copy
 
 WORKER = """
 import threading
@@ -57,20 +58,41 @@ def test_a_worker_ends_at_once_at_the_second_signal(number: signal.Signals) -> N
     check_document(["work", "--json"], b"".join(lines).decode())
 
 
-def test_commands_for_a_thread_are_for_a_copy_of_its_store(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The address is quoted. A program that is not on PATH is printed with its path, after the
-    variable.
-    """
-    address = "postgresql://h/d?schema=team"
-    copy, resume = commands_in_copy(address, ["uncaged-workflow resume ID"])
-    assert copy == f"uncaged-workflow store copy '{address}' ./copy"
-    assert resume == "UNCAGED_WORKFLOW_HOME=./copy uncaged-workflow resume ID"
-    assert list(commands_in_copy(address, [])) == []
-    program = str(tmp_path / "a b" / "uncaged-workflow")
-    monkeypatch.setattr(sys, "argv", [program])
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert runnable_command(copy) == f"'{program}' store copy '{address}' ./copy"
-    assert runnable_command(resume) == f"UNCAGED_WORKFLOW_HOME=./copy '{program}' resume ID"
-    assert runnable_command("git merge x") == "git merge x"
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (
+            "uncaged-workflow resume ID",
+            "uncaged-workflow resume ID --store 'postgresql://h/d?schema=s'",
+        ),
+        ("uncaged-workflow import x", "uncaged-workflow import x"),
+        ("uncaged-workflow fix ID", None),
+        ("git merge x", "git merge x"),
+    ],
+)
+def test_a_next_step_is_for_the_same_store(command: str, expected: str | None) -> None:
+    """It names the store if the verb did; what works on directories alone is not offered."""
+    context = click.Context(click.Command("thread"))
+    with context:
+        assert on_same_store(command) == command
+        context.meta[stores._ADDRESS] = "postgresql://h/d?schema=s"
+        note_shared(context)
+        assert on_same_store(command) == expected
+
+
+def test_the_verbs_of_a_shared_store_have_the_option() -> None:
+    """The list by which next steps are chosen is that of the verbs themselves."""
+    with click.Context(group) as context:
+        having = {
+            name
+            for name in group.list_commands(context)
+            if (command := group.get_command(context, name)) is not None
+            and any("--store" in option.opts for option in options_of(command))
+        }
+    assert having == stores.SHARED_VERBS
+
+
+def options_of(command: click.Command) -> list[click.Parameter]:
+    """Return the options of a verb, and those of its own verbs."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return [*command.params, *(one for each in below for one in each.params)]

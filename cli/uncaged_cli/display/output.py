@@ -5,7 +5,6 @@ results go to stdout, everything else to stderr.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,7 +27,6 @@ class Styled:
 Piece = str | Styled
 PIPE_COLUMNS = 240
 PROGRAM = "uncaged-workflow"
-_PROGRAM_CALL = re.compile(rf"([A-Z_]+=\S+ )?{PROGRAM} (.*)", re.DOTALL)
 
 STATUS_COLOURS = {
     "running": "cyan",
@@ -60,8 +58,14 @@ def note(*pieces: Piece) -> None:
 
 
 def next_step(command: str) -> None:
-    """Print a suggested next command, on stderr."""
-    note(Styled("next: ", "bright_black"), runnable_command(command))
+    """Print a suggested next command, on stderr. One of a thread in a shared store names the store;
+    one that works on directories alone is left out there.
+    """
+    from ..inputs.stores import on_same_store
+
+    chosen = on_same_store(command)
+    if chosen is not None:
+        note(Styled("next: ", "bright_black"), runnable_command(chosen))
 
 
 def next_run(flow: str, parameters: Sequence[str]) -> None:
@@ -71,12 +75,13 @@ def next_run(flow: str, parameters: Sequence[str]) -> None:
 
 
 def runnable_command(command: str) -> str:
-    """Return *command*, before which a variable may be set, with the path of this program if its
-    name is not on PATH.
-    """
+    """Return *command* with the path of this program if its name is not on PATH."""
     called = sys.argv[0]
-    found_call = _PROGRAM_CALL.fullmatch(command)
-    if found_call is None or Path(called).name != PROGRAM or os.sep not in called:
+    if (
+        not command.startswith(PROGRAM + " ")
+        or Path(called).name != PROGRAM
+        or os.sep not in called
+    ):
         return command
     found = (
         Path(directory, PROGRAM)
@@ -85,7 +90,7 @@ def runnable_command(command: str) -> str:
     )
     if any(os.access(path, os.X_OK) for path in found):
         return command
-    return f"{found_call[1] or ''}{quote(called)} {found_call[2]}"
+    return quote(called) + command.removeprefix(PROGRAM)
 
 
 def write(stream: TextIO, *pieces: Piece) -> None:

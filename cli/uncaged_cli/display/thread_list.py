@@ -13,8 +13,7 @@ from .output import Piece, Styled, status
 from .table import render, unique_prefixes
 
 if TYPE_CHECKING:
-    from uncaged_bundles.storage.store import Store
-    from uncaged_engine.api import ThreadSummary
+    from uncaged_engine.api import Engine, ThreadSummary
 
 HEADERS = ("id", "flow", "status", "steps", "started", "message")
 WIDE_COLUMNS = 110
@@ -22,17 +21,17 @@ SHORTEST_ID = 10
 
 
 def short_ids(
-    store: Store, threads: Sequence[ThreadSummary], *, width: int | None
+    engine: Engine, threads: Sequence[ThreadSummary], *, width: int | None
 ) -> Mapping[str, str]:
     """Return the shortest unique prefix of each thread id, or nothing if the terminal is wide
-    enough.
+    enough, or the store has no list of all ids here.
     """
-    if width is None or width >= WIDE_COLUMNS:
+    if width is None or width >= WIDE_COLUMNS or engine.is_shared:
         return {}
     from uncaged_engine.threads.names import ids_near
 
     return unique_prefixes(
-        ids_near(store, [thread.thread_id for thread in threads]), minimum=SHORTEST_ID
+        ids_near(engine.store, [thread.thread_id for thread in threads]), minimum=SHORTEST_ID
     )
 
 

@@ -1,18 +1,34 @@
-"""Option and completion for addresses of stores."""
+"""Addresses of stores: the option, its completion, and which store a verb uses."""
 
 from __future__ import annotations
 
+import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+from uncaged_bundles.errors import UsageError
+from uncaged_bundles.records import dataclass
+
+from ..display.output import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .options import Decorated
+    from uncaged_bundles.storage.store import Store
 
 SCHEMES = ("postgresql://",)
+STORE_VARIABLE = "UNCAGED_WORKFLOW_STORE"
+SHARED_VERBS = frozenset(
+    (
+        *("answer", "export", "fork", "kill", "pause", "ps", "resume", "run", "thread", "threads"),
+        *("verify", "work"),
+    )
+)
+"""Verbs with the option ``--store``."""
+OF_ANY_STORE = frozenset(("import", "store"))
+_ADDRESS = f"{__name__}.address"
+_IS_SHARED = f"{__name__}.is_shared"
+_SETTING = b"\nstore:"
 
 
 def complete_addresses(
@@ -30,13 +46,103 @@ def complete_shared(
     return [CompletionItem(scheme) for scheme in SCHEMES if scheme.startswith(incomplete)]
 
 
-def store_option(*, required: bool) -> Callable[[Decorated], Decorated]:
-    """Return the option ``--store``, the keyword ``address``."""
-    return click.option(
-        "--store",
-        "address",
-        metavar="ADDRESS",
-        required=required,
-        shell_complete=complete_shared,
-        help="A shared store: postgresql://HOST/DATABASE?schema=NAME.",
-    )
+def _keep_address(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    context.meta[_ADDRESS] = value
+
+
+shared_option = click.option(
+    "--store",
+    metavar="ADDRESS",
+    expose_value=False,
+    is_eager=True,
+    callback=_keep_address,
+    shell_complete=complete_shared,
+    help=f"A shared store, postgresql://HOST/DATABASE?schema=NAME, instead of ${STORE_VARIABLE} or `store` in config.yaml.",
+)
+"""The option of a verb that works on a shared store, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenStore:
+    """The shared store that a verb uses. is_visible: by an argument, which other users of the
+    machine can read. source: the option, variable or file that names it.
+    """
+
+    address: str
+    is_visible: bool
+    source: str
+
+
+def chosen_store(context: click.Context | None, home: Store) -> ChosenStore | None:
+    """Return the shared store that the option, the variable or config.yaml names, in this order."""
+    named = None if context is None else context.meta.get(_ADDRESS)
+    if named is not None:
+        return ChosenStore(address=named, is_visible=True, source="--store")
+    variable = os.environ.get(STORE_VARIABLE)
+    if variable:
+        return ChosenStore(address=variable, is_visible=False, source=STORE_VARIABLE)
+    if not _may_name_store(home):
+        return None
+    from uncaged_engine.settings.loading import load
+
+    config = load(home)
+    if config.store is None:
+        return None
+    return ChosenStore(address=config.store, is_visible=False, source=str(config.path))
+
+
+def needed_store(home: Store) -> ChosenStore:
+    """Return the shared store that the verb works on.
+
+    Raises:
+        UsageError: none.
+    """
+    chosen = chosen_store(click.get_current_context(), home)
+    if chosen is None:
+        raise UsageError(
+            f"no shared store is named; add --store postgresql://HOST/DATABASE, set {STORE_VARIABLE},"
+            f" or write `store:` into {home.config_path}"
+        )
+    return chosen
+
+
+def is_for_shared(context: click.Context | None) -> bool:
+    """Tell whether the verb works on a shared store."""
+    return context is not None and _ADDRESS in context.meta
+
+
+def note_shared(context: click.Context) -> None:
+    """Note that the verb opened a shared store."""
+    context.meta[_IS_SHARED] = True
+
+
+def on_same_store(command: str) -> str | None:
+    """Return a suggested command for the store that the verb works on; None if it does not work
+    there.
+    """
+    context = click.get_current_context(silent=True)
+    program, _, words = command.partition(" ")
+    if context is None or not context.meta.get(_IS_SHARED) or program != PROGRAM:
+        return command
+    verb = words.partition(" ")[0]
+    if verb not in SHARED_VERBS:
+        return command if verb in OF_ANY_STORE else None
+    return f"{command}{option_of_store()}"
+
+
+def option_of_store() -> str:
+    """Return the option that names the verb's store, with a space before it; empty if a variable or
+    config.yaml does.
+    """
+    context = click.get_current_context(silent=True)
+    named = None if context is None else context.meta.get(_ADDRESS)
+    return "" if named is None else f" --store {quote(named)}"
+
+
+def _may_name_store(home: Store) -> bool:
+    """Look for the setting without the time that a YAML reader takes to load."""
+    try:
+        data = home.config_path.read_bytes()
+    except OSError:
+        return False  # who reads the settings says so
+    return _SETTING in b"\n" + data

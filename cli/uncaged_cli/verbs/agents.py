@@ -30,7 +30,7 @@ def command(as_json: bool) -> None:
     """
     from uncaged_agents.choose import default_agent
 
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     config = engine.config
     chosen = default_agent(config, os.environ, Path.cwd())
     rows = agent_rows(config)

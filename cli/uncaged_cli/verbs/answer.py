@@ -11,6 +11,7 @@ from uncaged_bundles.errors import UsageError
 from ..display.started import follow_or_print
 from ..inputs.files import read_text
 from ..inputs.options import detach_option, json_option, thread_argument, verbose_option
+from ..inputs.stores import shared_option
 from ..inputs.thread_answers import ask, converted
 from ..runtime import open_engine
 
@@ -28,6 +29,7 @@ from ..runtime import open_engine
 @click.option("--edit", "edited", is_flag=True, help="Write the answer in your editor.")
 @verbose_option
 @detach_option
+@shared_option
 @json_option
 def command(
     *,

@@ -38,7 +38,7 @@ def command(live: bool, as_json: bool) -> int:
     not asked. Each trial ends after one minute.
     """
     checks: list[Check] = []
-    for check in every_check(open_engine(), live=live):
+    for check in every_check(open_engine(of_machine=True), live=live):
         checks.append(check)
         if not as_json:
             result(

@@ -18,6 +18,7 @@ from ..display.output import next_step, note, result
 from ..display.sizes import spell_bytes
 from ..inputs.completion import complete_flows, complete_threads
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     help="Write a pytest file (test_NAME.py, with a directory beside it) that replays the thread offline.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@shared_option
 @json_option
 def command(
     *,

@@ -24,6 +24,7 @@ from ..inputs.options import (
     workspace_options,
 )
 from ..inputs.parameters import read_json
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
@@ -61,6 +62,7 @@ from ..runtime import open_engine
 )
 @verbose_option
 @detach_option
+@shared_option
 @json_option
 def command(
     *,

@@ -39,7 +39,7 @@ def set_key(name: str, as_json: bool) -> None:
         if asked
         else sys.stdin.read().removeprefix("\ufeff").strip()
     )
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     path = keys.put(engine.store.root / "keys", name, value)
     if as_json:
         json_output.document({"name": name, "file": str(path)})
@@ -54,7 +54,7 @@ def list_keys(as_json: bool) -> None:
     """List the names of all secrets and their sources: the store, or a source in config.yaml."""
     from uncaged_engine.settings import keys
 
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     kept = keys.names(engine.store.root / "keys")
     sources = {name: str(source) for name, source in engine.config.secrets.items()}
     if as_json:
@@ -77,7 +77,7 @@ def remove_key(name: str, as_json: bool) -> None:
     """Remove the key NAME from the store."""
     from uncaged_engine.settings import keys
 
-    keys.remove(open_engine().store.root / "keys", name)
+    keys.remove(open_engine(of_machine=True).store.root / "keys", name)
     if as_json:
         json_output.document({"name": name, "removed": True})
         return

@@ -11,11 +11,13 @@ from uncaged_engine.threads.ending import ending_of
 from ..display import json_output
 from ..display.output import next_step, note, result
 from ..inputs.options import json_option, threads_argument
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
 @click.command()
 @threads_argument
+@shared_option
 @json_option
 def command(threads: tuple[str, ...], as_json: bool) -> None:
     """End threads immediately; the agent in flight is stopped with all its processes."""

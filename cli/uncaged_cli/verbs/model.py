@@ -25,7 +25,7 @@ def command(name: str | None, as_json: bool) -> None:
     """Choose the model that answers by default, one of those in config.yaml. Without NAME, list
     them.
     """
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     config = engine.config
     default = config.model if name is None else name
     if name is not None:

@@ -9,11 +9,13 @@ import click
 from ..display import json_output
 from ..display.output import next_step, result
 from ..inputs.options import json_option, threads_argument
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
 @click.command()
 @threads_argument
+@shared_option
 @json_option
 def command(threads: tuple[str, ...], as_json: bool) -> None:
     """Pause threads before their next effect. The effect in flight ends first, except the turn of

@@ -15,6 +15,7 @@ from ..display.output import Piece, Styled, note, result, text_width, width_of
 from ..display.table import render
 from ..display.thread_list import short_ids
 from ..inputs.options import full_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
@@ -22,6 +23,7 @@ HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
 
 @click.command()
 @full_option
+@shared_option
 @json_option
 def command(full: bool, as_json: bool) -> None:
     """List the running threads and what each is doing, including agents that wait for a free
@@ -39,7 +41,7 @@ def command(full: bool, as_json: bool) -> None:
         note("no thread is running")
         return
     now, width = now_ms(), text_width(sys.stdout, full=full)
-    shown = short_ids(engine.store, running, width=width_of(sys.stdout))
+    shown = short_ids(engine, running, width=width_of(sys.stdout))
     rows: list[list[Piece]] = []
     for thread in running:
         one = work.get(thread.thread_id, {})

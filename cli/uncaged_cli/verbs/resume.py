@@ -22,6 +22,7 @@ from ..inputs.options import (
     verbose_option,
     workspace_options,
 )
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
@@ -44,6 +45,7 @@ from ..runtime import open_engine
 )
 @verbose_option
 @detach_option
+@shared_option
 @json_option
 def command(
     *,

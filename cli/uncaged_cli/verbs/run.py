@@ -29,10 +29,9 @@ from ..inputs.options import (
     workspace_options,
 )
 from ..inputs.parameters import gather
-from ..inputs.stores import store_option
+from ..inputs.stores import shared_option
 from ..main import run as run_words
 from ..runtime import open_engine
-from ..shared_run import run_shared
 
 if TYPE_CHECKING:
     from uncaged_bundles.contract import Descriptor
@@ -73,7 +72,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="After success, make the flow NAME of what the agent did, with the questions of `capture`.",
 )
-@store_option(required=False)
+@shared_option
 @verbose_option
 @detach_option
 @json_option
@@ -91,7 +90,6 @@ def command(
     only_estimate: bool,
     help_flow: bool,
     learned: str | None,
-    address: str | None,
     verbose: bool,
     detach: bool,
     as_json: bool,
@@ -116,23 +114,11 @@ def command(
         attended=is_attended(detach=detach, as_json=as_json),
         **options,
     )
-    if address is not None:
-        if help_flow or only_estimate or learned is not None:
-            raise UsageError("--help-flow, --estimate and --learn do not go with --store")
-        return run_shared(
-            address,
-            flow,
-            prompt=read_prompt(prompt),
-            params_file=params_file,
-            pairs=pairs,
-            options=run_options,
-            detach=detach,
-            as_json=as_json,
-            verbose=verbose,
-        )
     if learned is not None:
         check_learning(learned, detach=detach, as_json=as_json)
     engine = open_engine()
+    if learned is not None and engine.is_shared:
+        raise UsageError("--learn makes a flow of a thread in a directory; run it without --store")
     bundle = engine.bundle(flow)
     descriptor = bundle.descriptor
     if help_flow:
@@ -155,7 +141,8 @@ def command(
         return code
     if learned is not None:
         return run_words(["capture", thread_id, "--name", learned])
-    propose_capture(engine, thread_id)
+    if not engine.is_shared:
+        propose_capture(engine, thread_id)
     return code
 
 

@@ -25,6 +25,7 @@ from ..inputs.completion import complete_threads
 from ..inputs.consent import confirmed
 from ..inputs.groups import DefaultGroup
 from ..inputs.options import json_option, thread_argument, threads_argument, verbose_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def command() -> None:
     help="Write a page that shows the thread with all its steps and pictures to FILE, or to standard output if it is -.",
 )
 @click.option("--trace", is_flag=True, help="Show the tool calls of the agents instead.")
+@shared_option
 @json_option
 def show(
     *,

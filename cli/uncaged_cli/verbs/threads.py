@@ -18,10 +18,15 @@ from ..display.output import next_step, note, result, text_width, width_of
 from ..display.thread_list import short_ids, thread_table
 from ..inputs.completion import complete_flows
 from ..inputs.options import full_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
     from uncaged_engine.api import Engine, ThreadSummary
+
+
+MOST_SHARED = 50
+"""Threads of a shared store that are listed unless a number is named."""
 
 
 @click.command()
@@ -38,13 +43,18 @@ if TYPE_CHECKING:
     "-n", "--limit", type=click.IntRange(min=1), metavar="N", help="List only the newest N."
 )
 @full_option
+@shared_option
 @json_option
 def command(
     flow: str | None, statuses: tuple[str, ...], limit: int | None, full: bool, as_json: bool
 ) -> None:
     """List the threads of all flows, or of FLOW, newest first."""
     engine = open_engine()
+    if limit is None and engine.is_shared:
+        limit = MOST_SHARED
     threads = newest(engine, flow, statuses, limit)
+    if engine.is_shared and len(threads) == limit == MOST_SHARED:
+        note(f"the newest {MOST_SHARED} threads; -n N lists more")
     if as_json:
         json_output.document([summary_document(thread) for thread in threads])
         notify_deaths(engine, threads)
@@ -55,7 +65,7 @@ def command(
     width = text_width(sys.stdout, full=full)
     for line in thread_table(
         threads,
-        short_ids(engine.store, threads, width=width_of(sys.stdout)),
+        short_ids(engine, threads, width=width_of(sys.stdout)),
         now_ms=now_ms(),
         width=width,
     ):
@@ -73,6 +83,8 @@ def newest(
     wanted = ThreadFilter(statuses=statuses, flow=name, versions=versions)
     if limit is not None and (found := engine.page(wanted, limit=limit).threads):
         return list(found)
+    if engine.is_shared:
+        return []
     listed = of_flow(engine, flow) if flow else engine.threads()
     has_status, now = ThreadFilter(statuses=statuses), now_ms()
     return [thread for thread in listed if has_status.fits(thread, now)][:limit]

@@ -43,7 +43,7 @@ def command(*, conversation: str | None, threads: tuple[str, ...], as_json: bool
     """
     if threads and conversation is not None:
         raise UsageError("--thread and --conversation exclude each other")
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     if threads:
         show_threads(engine, threads, as_json=as_json)
     else:

@@ -11,6 +11,7 @@ from ..display import json_output
 from ..display.output import Styled, note, result
 from ..inputs.completion import HEAD, complete_versions
 from ..inputs.options import json_option, thread_argument
+from ..inputs.stores import shared_option
 from ..replay_check import show_check
 from ..runtime import open_engine
 
@@ -25,6 +26,7 @@ EXIT_NOT_PROVED = 1
     shell_complete=complete_versions,
     help="THREAD names a flow: replay its past threads against this version.",
 )
+@shared_option
 @json_option
 def command(*, thread: str, on: str | None, as_json: bool) -> int:
     """Replay the bundle of THREAD over its journal, alone in a fresh sandbox, and compare every

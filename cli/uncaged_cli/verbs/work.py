@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NoReturn
@@ -18,7 +18,7 @@ from ..display.output import Styled, note
 from ..display.worker_events import WorkerEvents
 from ..entry import EXIT_INTERRUPTED
 from ..inputs.options import json_option
-from ..inputs.stores import store_option
+from ..inputs.stores import needed_store, shared_option
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash, ThreadId
@@ -28,7 +28,7 @@ DEFAULT_SLOTS = 4
 
 
 @click.command()
-@store_option(required=True)
+@shared_option
 @click.option(
     "--slots",
     type=click.IntRange(1, 1000),
@@ -41,7 +41,7 @@ DEFAULT_SLOTS = 4
     "--until-idle", is_flag=True, help="End once no thread of the store runs or waits for a worker."
 )
 @json_option
-def command(*, address: str, slots: int, until_idle: bool, as_json: bool) -> int:
+def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
     """Make this machine a worker of a shared store: it drives threads that `run --store` starts
     anywhere, and those of workers that died.
 
@@ -63,19 +63,22 @@ def command(*, address: str, slots: int, until_idle: bool, as_json: bool) -> int
     from uncaged_engine.threads.starting import Chance
 
     store = Store.open()
+    chosen = needed_store(store)
     choose(load(store).sandbox)  # a worker without a sandbox would leave each thread unfinished
     stop = threading.Event()
     events = WorkerEvents(as_json=as_json)
     _end_on_signals(stop, events)
     chance = Chance()
     with (
-        opened_shared(address) as (backend, dispatcher),
+        opened_shared(chosen.address, is_visible=chosen.is_visible) as backend,
+        closing(backend.dispatcher()) as dispatcher,
         replica(backend, store, chance) as copies,
     ):
         driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned)
         try:
             dispatcher.work(
                 _noted(driving.drive, events),
+                driving.steer,
                 slots=slots,
                 until_idle=until_idle,
                 stop=stop,
@@ -91,9 +94,9 @@ def command(*, address: str, slots: int, until_idle: bool, as_json: bool) -> int
 def _noted(drive: DriveThread, events: WorkerEvents) -> DriveThread:
     """Return *drive* with an event at the begin and the end of each thread."""
 
-    def noted(bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
+    def noted(bundle: BundleHash, thread: ThreadId, from_line: int, record: Recorder) -> str:
         events.driven(thread)
-        word = drive(bundle, thread, record)
+        word = drive(bundle, thread, from_line, record)
         events.left(thread, word)
         return word
 

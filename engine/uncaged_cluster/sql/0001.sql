@@ -58,6 +58,12 @@ CREATE TABLE removed_threads (
     PRIMARY KEY (bundle, name)
 );
 
+-- to the worker that drives the thread, which deletes what it has carried out
+CREATE TABLE requests (
+    thread text COLLATE "C" PRIMARY KEY CHECK (thread ~ '^[0-9A-HJKMNP-TV-Z]{26}$'),
+    event text NOT NULL CHECK (event IN ('pause', 'kill'))
+);
+
 CREATE TABLE conversations (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE CHECK (name ~ '^[0-9A-HJKMNP-TV-Z]{26}$'),

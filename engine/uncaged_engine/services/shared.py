@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from ..shared.dispatch import Dispatcher, DriveThread, Recorder, SharedStore, ThreadExchange
+from ..shared.dispatch import (
+    Dispatcher,
+    DrivenThread,
+    DriveThread,
+    Recorder,
+    SharedStore,
+    SteerThread,
+    ThreadExchange,
+    ThreadQueue,
+)
+from ..threads.steering import SteeringEvent
 
-__all__ = ["Dispatcher", "DriveThread", "Recorder", "SharedStore", "ThreadExchange"]
+__all__ = [
+    "Dispatcher",
+    "DriveThread",
+    "DrivenThread",
+    "Recorder",
+    "SharedStore",
+    "SteerThread",
+    "SteeringEvent",
+    "ThreadExchange",
+    "ThreadQueue",
+]

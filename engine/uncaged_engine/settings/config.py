@@ -205,6 +205,7 @@ class Config:
     that a model gets with each sentence. embeddings: the model that ranks flows by similarity.
     span_hosts: hosts that get the trace context of an `http` effect.
     capture: whether a flow is proposed of what the agent of a successful thread did.
+    store: address of the shared store to use instead of the directory; it may have a password.
     """
 
     path: Path | None = None
@@ -233,6 +234,7 @@ class Config:
     instructions: str = ""
     capture: CaptureMode = "off"
     notify: NotifySettings | None = None
+    store: str | None = None
 
     def carried(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a client sends to the worker: those of child processes, the

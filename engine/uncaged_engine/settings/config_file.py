@@ -296,6 +296,7 @@ def settle(section: ConfigSection, path: Path) -> Config:
         test_command=section.test_command,
         instructions=section.instructions,
         capture=section.capture,
+        store=section.store,
         notify=None if section.notify is None else notify_settings(section.notify),
     )
 

@@ -178,4 +178,5 @@ class ConfigSection(StrictSection):
     test_command: str | None = None
     instructions: str = ""
     capture: CaptureMode = "off"
+    store: str | None = None
     notify: NotifySection | None = None

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol, runtime_checkable
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 
 from ..journal import chain, lines
-from ..stores.protocol import StoreBackend
+from ..stores.protocol import StoreBackend, ThreadEntry
+from ..threads.steering import SteeringEvent
 
 _INTENT_KIND = re.compile(rb'\{"seq":\d+,"intent":\{"(?:kind":")?([a-z][a-z_]*)"')
 SPILT, OUTPUT = "effect", "output"
@@ -53,8 +54,9 @@ Recorder = Callable[[ThreadExchange], None]
 """Records a finished step with the dispatcher. Called for each step of a thread in order, from the
 first on, each time that the thread is driven.
 """
-DriveThread = Callable[[BundleHash, ThreadId, Recorder], str]
-"""Drives a thread and returns the word with which it was left.
+DriveThread = Callable[[BundleHash, ThreadId, int, Recorder], str]
+"""Drives a thread and returns the word with which it was left. The number is that of the line from
+which on finished steps are recorded; those before it were, when the thread was submitted before.
 
 Raises:
     StorageError: the thread may belong to another worker by now. The caller's process must end
@@ -62,22 +64,58 @@ Raises:
 """
 
 
+SteerThread = Callable[[ThreadId, str], bool]
+"""Carries out an event (`SteeringEvent`) on a thread; returns False if it is not driven here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrivenThread:
+    """A thread that a worker drives. worker: its name; empty if the thread waits for one."""
+
+    entry: ThreadEntry
+    worker: str
+
+
+class ThreadQueue(Protocol):
+    """Threads that workers drive or will drive, and requests to those workers."""
+
+    def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
+        """Return those of *threads* that a worker drives, with its name, and those that wait for
+        one, with an empty name.
+        """
+
+    def driven(self, *, limit: int) -> list[DrivenThread]:
+        """Return all pending threads, those submitted last first, at most *limit*."""
+
+    def request(self, thread: ThreadId, event: SteeringEvent) -> None:
+        """Ask the worker that drives a thread to pause or kill it; durable when this returns. A
+        kill replaces a pause.
+        """
+
+    def is_requested(self, thread: ThreadId) -> bool:
+        """Tell whether a request waits for the thread's worker."""
+
+    def withdraw(self, thread: ThreadId) -> None:
+        """Delete the request for a thread, if there is one."""
+
+
 class Dispatcher(Protocol):
     """Dispatcher of one store. The journals decide what was done; a dispatcher decides only who
     drives a thread.
     """
 
-    def submit(self, bundle: BundleHash, thread: ThreadId) -> None:
+    def submit(self, bundle: BundleHash, thread: ThreadId, *, from_line: int) -> None:
         """Have a worker drive a thread, once it is in the store; durable when this returns.
         Idempotent.
-        """
 
-    def is_pending(self, thread: ThreadId) -> bool:
-        """Tell whether a worker drives the thread, or one will."""
+        Args:
+            from_line: the number of its lines at present; 0 for one that is not written yet.
+        """
 
     def work(
         self,
         drive: DriveThread,
+        steer: SteerThread,
         *,
         slots: int,
         until_idle: bool,
@@ -102,6 +140,9 @@ class Dispatcher(Protocol):
 @runtime_checkable
 class SharedStore(StoreBackend, Protocol):
     """A store whose threads are driven by workers on several machines."""
+
+    @property
+    def queue(self) -> ThreadQueue: ...
 
     def dispatcher(self) -> Dispatcher:
         """Return the store's dispatcher, which the caller closes.

@@ -79,22 +79,43 @@ class ThreadDriving:
         self._sender = Sender()
         self._observers = Observers()
         self._slots = count(1)
+        self._drivers: dict[ThreadId, Driver] = {}
 
-    def drive(self, bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
+    def steer(self, thread: ThreadId, event: str) -> bool:
+        """Pause or kill a thread (`SteerThread`).
+
+        Raises:
+            StorageError: the store did not take the pause.
+        """
+        driver = self._drivers.get(thread)
+        if driver is None:
+            return False
+        try:
+            if event == "kill":
+                driver.kill()
+            else:
+                driver.pause()
+        except NotFoundError:  # it was left just now
+            return False
+        return True
+
+    def drive(self, bundle: BundleHash, thread: ThreadId, from_line: int, record: Recorder) -> str:
         """Drive a thread (`DriveThread`).
 
         Raises:
             StorageError: the store, or the ownership of the thread, was lost.
         """
         try:
-            return self._drive_owned(bundle, thread, record)
+            return self._drive_owned(bundle, thread, from_line, record)
         except StorageError:
             raise
         except UncagedError as exc:
             self._report(thread, f"cannot be driven here: {exc}")
             return "interrupted"
 
-    def _drive_owned(self, bundle: BundleHash, thread: ThreadId, record: Recorder) -> str:
+    def _drive_owned(
+        self, bundle: BundleHash, thread: ThreadId, from_line: int, record: Recorder
+    ) -> str:
         owner = self._owned(bundle, thread)
         if owner is None:
             return MISSING
@@ -104,7 +125,10 @@ class ThreadDriving:
             lines = list(lines_of(threads, bundle, thread))
             replica.put_journal(bundle, thread, lines, threads.notes(bundle, thread))
             try:
-                return self._drive_copy(owner, bundle, thread, lines, record)
+                exchanges = _RecordedExchanges(record)
+                exchanges.skip(lines[:from_line])
+                exchanges.add(lines[from_line:])  # those of former owners
+                return self._drive_copy(owner, bundle, thread, exchanges)
             finally:
                 replica.drop_journal(bundle, thread)
 
@@ -135,12 +159,9 @@ class ThreadDriving:
         owner: LineOwner,
         bundle: BundleHash,
         thread: ThreadId,
-        lines: Sequence[bytes],
-        record: Recorder,
+        exchanges: _RecordedExchanges,
     ) -> str:
         replica, files = self._replica, self._replica.files
-        exchanges = _RecordedExchanges(record)
-        exchanges.add(lines)  # those of former owners
         file = JournalFile.open(files, bundle, thread)
         journal = SharedJournal(file, owner, send_blobs=replica.send_blobs, sent=exchanges.add)
         try:
@@ -186,7 +207,11 @@ class ThreadDriving:
                 ),
             )
             driver.accept()
-            return driver.run()
+            self._drivers[thread] = driver
+            try:
+                return driver.run()
+            finally:
+                del self._drivers[thread]
 
 
 class _RecordedExchanges:
@@ -197,6 +222,11 @@ class _RecordedExchanges:
         self._reader = ExchangeReader()
         self._waiting: list[ThreadExchange] = []
         self._recording = threading.get_ident()
+
+    def skip(self, lines: Sequence[bytes]) -> None:
+        """Pass over lines whose steps were recorded when the thread was submitted before."""
+        for line in lines:
+            self._reader.read(line)
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Add lines that the store has. Called by other threads of execution, it leaves the record

@@ -6,17 +6,20 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..journal.blobs import BlobDirectory, named_in
 from ..journal.lines import END
-from ..state.observe import ThreadView, parse_records, view
-from ..stores.reading import lines_of
+from ..state.observe import parse_records
 from ..threads.following import Event
-from .dispatch import Dispatcher
+from .dispatch import ThreadQueue
 from .replica import Replica
+
+if TYPE_CHECKING:
+    from ..door.effects import Cancel
 
 PATIENCE_S = 5.0
 LOOK_S = 0.5
@@ -27,43 +30,55 @@ OUTAGE_S = 60.0
 
 def follow_shared(
     replica: Replica,
-    dispatcher: Dispatcher,
+    queue: ThreadQueue,
     bundle: BundleHash,
     thread: ThreadId,
     *,
     still_waits: Callable[[], None],
+    cancel: Cancel | None = None,
 ) -> Iterator[Event]:
     """Yield the records of a thread from its start on, until it has ended or no worker has it.
 
     Args:
         still_waits: called once if there is nothing but the start record after `PATIENCE_S`.
+        cancel: ends the stream from another thread of execution, within `LOOK_S`.
     """
     blobs = BlobDirectory(replica.files.blobs)
     place = 0
-    for line in _lines(replica, dispatcher, (bundle, thread), still_waits):
+    for line in _lines(replica, queue, (bundle, thread), still_waits):
+        if cancel is not None and cancel.requested:
+            return
+        if line is None:
+            continue
         for name in named_in(line):
             replica.fetch_blob(name)
         place += len(line)
         [record] = parse_records(line, blobs)
         yield Event(kind="record", body=record, place=place)
-        if line.startswith(END):
+        # an end that was resumed is not the last line
+        if (
+            line.startswith(END)
+            and replica.backend.threads.head(bundle, thread).size_bytes == place
+        ):
             return
 
 
 def _lines(
     replica: Replica,
-    dispatcher: Dispatcher,
+    queue: ThreadQueue,
     thread: tuple[BundleHash, ThreadId],
     still_waits: Callable[[], None],
-) -> Iterator[bytes]:
-    """Yield lines until no worker has the thread, also past an outage of the store."""
+) -> Iterator[bytes | None]:
+    """Yield lines until no worker has the thread, also past an outage of the store; None each time
+    that there was none.
+    """
     number = 0
     patient_until_s = time.monotonic() + PATIENCE_S
     failing_since_s: float | None = None
     while True:
         replies = 0
         try:
-            for line in _until_left(replica, dispatcher, thread, number):
+            for line in _until_left(replica, queue, thread, number):
                 replies += 1
                 # a single reply without a line may come between two failures of one outage
                 if line is not None or replies > 1:
@@ -72,8 +87,8 @@ def _lines(
                     if number == 1 and time.monotonic() > patient_until_s:
                         patient_until_s = math.inf
                         still_waits()
-                    continue
-                number += 1
+                else:
+                    number += 1
                 yield line
             return
         except StorageError:
@@ -85,7 +100,7 @@ def _lines(
 
 
 def _until_left(
-    replica: Replica, dispatcher: Dispatcher, thread: tuple[BundleHash, ThreadId], number: int
+    replica: Replica, queue: ThreadQueue, thread: tuple[BundleHash, ThreadId], number: int
 ) -> Iterator[bytes | None]:
     """Yield lines, and None for each time without one at which store and dispatcher replied."""
     is_left = False
@@ -97,16 +112,5 @@ def _until_left(
                 if is_left:
                     return
                 # the lines that came before its end are read once more
-                is_left = not dispatcher.is_pending(thread[1])
+                is_left = thread[1] not in queue.pending([thread[1]])
                 yield None
-
-
-def view_shared(replica: Replica, bundle: BundleHash, thread: ThreadId) -> ThreadView:
-    """Return a thread as it is now."""
-    threads = replica.backend.threads
-    lines = list(lines_of(threads, bundle, thread))
-    path = replica.put_journal(bundle, thread, lines, threads.notes(bundle, thread))
-    try:
-        return view(replica.files, bundle, thread, path)
-    finally:
-        replica.drop_journal(bundle, thread)

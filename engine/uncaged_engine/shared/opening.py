@@ -1,4 +1,4 @@
-"""Opening of a shared store with its dispatcher, for a command."""
+"""Opening of a shared store."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from uncaged_bundles.errors import RefusedError, UsageError
 
 from ..stores.opening import opened
-from .dispatch import Dispatcher, SharedStore
+from .dispatch import SharedStore
 
 
 @contextmanager
-def opened_shared(address: str) -> Iterator[tuple[SharedStore, Dispatcher]]:
-    """Yield the store at an address that a command's argument names, and its dispatcher.
+def opened_shared(address: str, *, is_visible: bool) -> Iterator[SharedStore]:
+    """Yield the store at an address.
 
+    Args:
+        is_visible: as `StoreOpener`.
     Raises:
         UsageError: the address is a directory. RefusedError: the store has no dispatcher. Others:
             as `stores.opening.opened`.
@@ -25,13 +27,9 @@ def opened_shared(address: str) -> Iterator[tuple[SharedStore, Dispatcher]]:
             "a shared store has an address of the form postgresql://HOST/DATABASE?schema=NAME;"
             " threads of a directory run on its own machine, by `uncaged-workflow run` without --store"
         )
-    with opened(address, create=False, is_visible=True) as backend:
+    with opened(address, create=False, is_visible=is_visible) as backend:
         if not isinstance(backend, SharedStore):
             raise RefusedError(
                 f"the store at {backend.address} hands no threads to workers; give the address of one in PostgreSQL"
             )
-        dispatcher = backend.dispatcher()
-        try:
-            yield backend, dispatcher
-        finally:
-            dispatcher.close()
+        yield backend

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 
@@ -34,9 +34,12 @@ class ReplicaStore(ScratchStore):
     person's store.
 
     stored: lists the bundles of the shared store, of which only those in use are copied.
+    bring: copies the thread that a text names, and returns its place; None: what is named must have
+    been copied.
     """
 
     stored: Callable[[], list[BundleHash]]
+    bring: Callable[[str], tuple[BundleHash, ThreadId, Path]] | None = None
 
     @property
     def bundles(self) -> Path:
@@ -48,6 +51,12 @@ class ReplicaStore(ScratchStore):
 
     def find_bundles(self) -> list[BundleHash]:
         return self.stored()
+
+    def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
+        return ScratchStore.locate_thread(self, text) if self.bring is None else self.bring(text)
+
+    def locate_threads(self, texts: Iterable[str]) -> list[tuple[BundleHash, ThreadId, Path]]:
+        return [self.locate_thread(text) for text in texts]
 
 
 class Replica:
@@ -68,10 +77,19 @@ class Replica:
             RefusedError: it was not granted. NotFoundError, DamagedError: as `BundleStorage.get`.
         """
         with self._lock:
-            path = self.files.bundle_path(bundle)
-            if not path.exists():
-                write_atomically(path, self.backend.bundles.get(bundle))
+            self.bring_bundle(bundle)
             return granted_bundle(self.files, self._registry(), bundle)
+
+    def bring_bundle(self, bundle: BundleHash) -> None:
+        """Copy a bundle. Raises: as `BundleStorage.get`."""
+        path = self.files.bundle_path(bundle)
+        if not path.exists():
+            write_atomically(path, self.backend.bundles.get(bundle))
+
+    def bring_registry(self) -> None:
+        """Copy the registry, if there is one."""
+        with self._lock, suppress(NotFoundError):
+            self._registry()
 
     def resolve(self, flow: str) -> tuple[str | None, BundleHash]:
         """Return the bundle of the shared store that a person named (`Registry.resolve`).
@@ -112,15 +130,24 @@ class Replica:
         """Copy a thread with its blobs; return the path of its journal."""
         path = self.files.data_path(bundle, thread)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        for line in lines:
-            for name in named_in(line):
-                self.fetch_blob(name)
+        self._fetch_blobs(lines)
         if notes.origin is not None:
             write_atomically(path_beside(path), notes.origin)
         if notes.info:
             write_atomically(self.files.info_path(bundle, thread), notes.info)
         write_atomically(path, b"".join(lines))
         return path
+
+    def add_lines(self, bundle: BundleHash, thread: ThreadId, lines: Sequence[bytes]) -> None:
+        """Append further lines to the copy of a thread, after the blobs that they name."""
+        self._fetch_blobs(lines)
+        with self.files.data_path(bundle, thread).open("ab") as file:
+            file.write(b"".join(lines))
+
+    def _fetch_blobs(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            for name in named_in(line):
+                self.fetch_blob(name)
 
     def info(self, bundle: BundleHash, thread: ThreadId) -> bytes:
         """Return the debug log of a thread as this process has it."""
@@ -149,10 +176,18 @@ class Replica:
 
 
 @contextmanager
-def replica(backend: StoreBackend, home: Store, chance: Chance) -> Iterator[Replica]:
-    """Yield a replica in a directory below *home*, and remove it afterwards."""
+def replica(
+    backend: StoreBackend,
+    home: Store,
+    chance: Chance,
+    *,
+    bring: Callable[[str], tuple[BundleHash, ThreadId, Path]] | None = None,
+) -> Iterator[Replica]:
+    """Yield a replica in a directory below *home*, and remove it afterwards. bring: see
+    `ReplicaStore`.
+    """
     with scratch_store(home, chance, home.root) as scratch:
         fields = {one.name: getattr(scratch, one.name) for one in dataclasses.fields(scratch)}
-        files = ReplicaStore(**fields, stored=backend.bundles.hashes)
+        files = ReplicaStore(**fields, stored=backend.bundles.hashes, bring=bring)
         files.bundles.mkdir(mode=0o700)
         yield Replica(backend, files)

@@ -19,7 +19,7 @@ from .dispatch import Dispatcher
 from .replica import Replica
 
 CARRIED_KINDS = frozenset(
-    ("all", "fetch", "http", "llm", "null", "now", "script", "search", "sleep")
+    ("all", "ask", "fetch", "http", "llm", "null", "now", "script", "search", "sleep")
 )
 """Effect kinds that need nothing of the machine that starts a thread. The others need a workspace,
 a person, a browser or another thread, which a worker elsewhere does not have.
@@ -59,14 +59,14 @@ def start_shared(
     body = start_line(replica.files, start, chance.clock_ms())
     line, _ = chain.seal(chain.seed(bundle_hash, thread), body)
     replica.send_blobs(line)
-    dispatcher.submit(bundle_hash, thread)
+    dispatcher.submit(bundle_hash, thread, from_line=0)
     # crash here: submitted and never written; its worker gives it up
     entry = ThreadEntry(bundle=bundle_hash, id=thread, place=0)
     replica.backend.threads.start(entry, [line], ThreadNotes())
     return bundle_hash, thread
 
 
-def require_carried(bundle: Bundle, options: RunOptions) -> None:
+def require_carried(bundle: Bundle, options: RunOptions | None = None) -> None:
     """Refuse a flow that a worker on another machine could not carry out.
 
     Raises:
@@ -77,7 +77,7 @@ def require_carried(bundle: Bundle, options: RunOptions) -> None:
         raise RefusedError(
             f"{bundle.descriptor.name} uses {', '.join(others)}, which a shared store's workers cannot do yet; run it without --store"
         )
-    if options.binds:
+    if options is not None and options.binds:
         raise RefusedError(
             "agents, a workspace and a test command are not carried to workers of a shared store yet; run it without --store"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -425,34 +425,51 @@ def _summary_of_tail(
 ) -> tuple[ThreadSummary, bool | None]:
     """Summarise from the last lines, and from the whole file only if they are not enough."""
     tail = os.pread(fd, WINDOW_BYTES, size - WINDOW_BYTES)
-    last = _line_start(tail, len(tail))
-    if _ends_settled(tail, last):
-        end = decode(tail[last:-1])
-        steps = _last_step(tail, last)
-        if (
-            isinstance(end, dict)
-            and steps is not None
-            and (end["end"] not in RESUMABLE or _follows_step(tail, last))
-        ):
-            start = _start_of(fd)
-            summary = ThreadSummary(
-                thread_id=thread,
-                hash=bundle,
-                name=str(start.get("name", "")),
-                status=status(Facts(end=str(end["end"])), locked=locked),
-                steps=steps,
-                started_ms=thread_created_ms(thread),
-                updated_ms=_last_timestamp(tail),
-                message=end_message(end),
-                success=_success(end),
-                spent=NOTHING.plus(end.get("usage")),
-                agents=agents_of(start),
-            )
-            return summary, None if locked else True
+    summary = summary_of_end(bundle, thread, tail, lambda: _start_of(fd), locked=locked)
+    if summary is not None:
+        return summary, None if locked else True
     data = os.pread(fd, size, 0)
     history = recover(data, bundle, thread)
     summary = summary_of(history, store, bundle, thread, data, locked=locked)
     return summary, None if locked else _is_settled(history)
+
+
+def summary_of_end(
+    bundle: BundleHash,
+    thread: ThreadId,
+    tail: bytes,
+    start_of: Callable[[], Mapping[str, Any]],
+    *,
+    locked: bool,
+) -> ThreadSummary | None:
+    """Return the summary of a thread that ended; None if *tail*, the end of its journal, does not
+    say all of it.
+    """
+    last = _line_start(tail, len(tail))
+    if not _ends_settled(tail, last):
+        return None
+    end = decode(tail[last:-1])
+    steps = _last_step(tail, last)
+    if (
+        not isinstance(end, dict)
+        or steps is None
+        or (end["end"] in RESUMABLE and not _follows_step(tail, last))
+    ):
+        return None
+    start = start_of()
+    return ThreadSummary(
+        thread_id=thread,
+        hash=bundle,
+        name=str(start.get("name", "")),
+        status=status(Facts(end=str(end["end"])), locked=locked),
+        steps=steps,
+        started_ms=thread_created_ms(thread),
+        updated_ms=_last_timestamp(tail),
+        message=end_message(end),
+        success=_success(end),
+        spent=NOTHING.plus(end.get("usage")),
+        agents=agents_of(start),
+    )
 
 
 def _start_of(fd: int) -> Mapping[str, Any]:
@@ -461,8 +478,13 @@ def _start_of(fd: int) -> Mapping[str, Any]:
     if (end := data.find(b"\n")) < 0:
         data = os.pread(fd, lines.MAX_LINE_BYTES, 0)
         end = data.find(b"\n")
+    return start_in(data[:end])
+
+
+def start_in(line: bytes) -> Mapping[str, Any]:
+    """Return the start record in the first line of a journal; empty if there is none."""
     try:
-        record = json.loads(data[:end])
+        record = json.loads(line)
     except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}

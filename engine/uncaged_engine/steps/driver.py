@@ -40,14 +40,10 @@ from ..effect_kinds import preparations_of
 from ..journal import lines
 from ..journal.infolog import InfoLog
 from ..journal.journal import Journal, JournalBusy
-from ..journal.origin import unbound
-from ..journal.recover import LIMITS, History, extend
+from ..journal.recover import LIMITS, History
 from ..settings.config import Config
 from ..settings.variables import observed_variables
-from ..state.observe import facts_of
-from ..state.states import NEXT_STEP, allowed, status
-from ..state.states import refusal as state_refusal
-from ..state.undecided import require_decision, undecided
+from .accepting import accept
 from .commands import Ask, Command, Flush, Perform, Spill, StepProgress, Write
 from .fast_lane import FastLane
 from .loop import Position, run_loop
@@ -170,32 +166,8 @@ class Driver:
             RefusedError: the thread's state forbids it, perhaps because of a request that came
                 first.
         """
-        resume, history, blobs = self._request.resume, self._journal.history, self._journal.blobs
-        if resume is None and history.end is None and history.paused:
-            raise RefusedError(f"thread {self.thread} was paused just now; {NEXT_STEP['paused']}")
-        store, bundle = self._worker.store, self._bundle.hash
-        state = status(facts_of(history, store, bundle, blobs), locked=False)
-        if history.end is not None if resume is None else not allowed(state, "resume"):
-            raise RefusedError(state_refusal(state, "resume", self.thread))
-        self._refuse_unbound(resume or {})
-        if resume is not None:
-            require_decision(self.thread, state, undecided(history, store, bundle, blobs), resume)
-        # flushed before the answer to the client: a resume that was confirmed is never lost
-        if resume is not None:
-            extend(history, self._journal.append(lines.control("resume", resume, self.now_ms())))
-            self._journal.flush()
-
-    def _refuse_unbound(self, resume: Mapping[str, Any]) -> None:
-        """Refuse an imported thread until a person has bound it: its agents, workspace and limits
-        are a stranger's choice.
-        """
-        origin = self._journal.origin()
-        if (
-            origin is not None
-            and "binding" not in resume
-            and origin.binding(self._journal.history) is None
-        ):
-            raise RefusedError(unbound(self.thread))
+        place = self._bundle.hash, self.thread
+        accept(self._journal, self._worker.store, place, self._request.resume, self.now_ms())
 
     def close(self) -> None:
         """Close the journal, which releases its lock: from then on another process may own it."""

@@ -34,6 +34,7 @@ __all__ = [
     "StoreBackend",
     "StoreOpener",
     "StoreRefused",
+    "ThreadEnds",
     "ThreadEntry",
     "ThreadHead",
     "ThreadNotes",
@@ -95,6 +96,17 @@ class ThreadHead:
     lines: int
     size_bytes: int
     digest: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEnds:
+    """Both ends of a thread: enough to list one that has ended. head: how far it has come. first:
+    its start record. last: its last lines.
+    """
+
+    head: ThreadHead
+    first: bytes
+    last: list[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +264,11 @@ class ThreadStorage(Protocol):
     def head(self, bundle: BundleHash, thread: ThreadId) -> ThreadHead:
         """Return how far a thread has come. Raises: as `read`."""
 
+    def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
+        """Return the first line and the last *limit* lines, or all if there are no more; where the
+        store can, without a look at those between. Raises: as `read`.
+        """
+
     def notes(self, bundle: BundleHash, thread: ThreadId) -> ThreadNotes:
         """Return the files beside a journal.
 
@@ -281,9 +298,14 @@ class ThreadStorage(Protocol):
             NotFoundError: no id begins with it.
         """
 
-    def page(self, *, after: ThreadEntry | None = None, limit: int) -> list[ThreadEntry]:
+    def page(
+        self, *, after: ThreadEntry | None = None, limit: int, newest_first: bool = False
+    ) -> list[ThreadEntry]:
         """Return up to *limit* threads, ordered by place, then by id; the next ones after *after*,
         the last entry of the former page. The cost does not depend on the lengths of the threads.
+
+        Args:
+            newest_first: in the opposite order.
         """
 
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:

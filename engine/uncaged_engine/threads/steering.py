@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Literal
 
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -19,6 +20,7 @@ from ..state import states
 from ..state.observe import ThreadSummary, facts_of, summarise
 from ..worker import client
 
+SteeringEvent = Literal["pause", "kill"]
 TIMEOUT_S = 10.0
 PAUSE_S = 0.02
 
@@ -26,15 +28,11 @@ PAUSE_S = 0.02
 def steer(
     store: Store,
     text: str,
-    event: states.Event,
-    written: Callable[[int], bytes],
+    event: SteeringEvent,
     clock_ms: Callable[[], int],
 ) -> ThreadId:
     """Apply *event* to a thread; it is on disk when this returns.
 
-    Args:
-        written: returns the event's line for a time in milliseconds; used where no worker drives
-            the thread.
     Raises:
         RefusedError: the thread's state forbids it.
     """
@@ -44,27 +42,37 @@ def steer(
     if journal is None:
         return thread
     try:
-        require_still(journal, store, bundle, thread, event)
-        now_ms = clock_ms()
-        pending = journal.history.open
-        if event == "kill" and pending is not None:
-            journal.append(
-                lines.void(
-                    pending.seq,
-                    "killed",
-                    "killed while no worker ran it",
-                    {},
-                    now_ms,
-                    begun=pending.doubtful,
-                )
-            )
-        journal.append(written(now_ms))
-        journal.flush()
+        write_event(journal, store, (bundle, thread), event, clock_ms())
         if event == "kill":
             end_leftovers(store, thread)
     finally:
         journal.close()
     return thread
+
+
+def write_event(
+    journal: Journal,
+    store: Store,
+    place: tuple[BundleHash, ThreadId],
+    event: SteeringEvent,
+    now_ms: int,
+) -> None:
+    """Write an event of a thread that no worker drives; it is durable when this returns.
+
+    Raises:
+        RefusedError: the thread's state forbids it.
+    """
+    require_still(journal, store, *place, event)
+    pending = journal.history.open
+    if event == "kill" and pending is not None:
+        message = "killed while no worker ran it"
+        journal.append(
+            lines.void(pending.seq, "killed", message, {}, now_ms, begun=pending.doubtful)
+        )
+    journal.append(
+        lines.end("killed", {}, now_ms) if event == "kill" else lines.control(event, {}, now_ms)
+    )
+    journal.flush()
 
 
 def end_leftovers(store: Store, thread: ThreadId) -> None:

@@ -71,7 +71,7 @@ def test_a_driven_thread_has_the_bytes_of_a_local_run(
     copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
     local = _driven_here(store, placed.bundle.hash, placed.thread)
     recorded: list[ThreadExchange] = []
-    assert threads.drive(placed.bundle.hash, placed.thread, recorded.append) == "completed"
+    assert threads.drive(placed.bundle.hash, placed.thread, 0, recorded.append) == "completed"
     kept = backend.threads.read(placed.bundle.hash, placed.thread)
     assert b"".join(kept) == local
     assert sorted(backend.blobs.names()) == sorted(path.name for path in store.blobs.iterdir())
@@ -79,7 +79,7 @@ def test_a_driven_thread_has_the_bytes_of_a_local_run(
     assert b"takes it up" in backend.threads.notes(placed.bundle.hash, placed.thread).info
     assert list(copies.files.logs.rglob("*.jsonl")) == []
     again: list[ThreadExchange] = []
-    assert threads.drive(placed.bundle.hash, placed.thread, again.append) == "completed"
+    assert threads.drive(placed.bundle.hash, placed.thread, 0, again.append) == "completed"
     assert again == recorded
     assert backend.threads.read(placed.bundle.hash, placed.thread) == kept
 
@@ -99,7 +99,7 @@ def test_an_owner_that_was_taken_over_reports_no_word(
 
     just_before(monkeypatch, FileOwner, "append", refuse)
     with pytest.raises(StoreLost, match="taken over"):
-        threads.drive(placed.bundle.hash, placed.thread, lambda _exchange: None)
+        threads.drive(placed.bundle.hash, placed.thread, 0, lambda _exchange: None)
     assert len(backend.threads.read(placed.bundle.hash, placed.thread)) == 1
 
 
@@ -115,7 +115,7 @@ def test_a_bundle_that_was_not_granted_in_the_store_is_not_executed(
     reported: list[str] = []
     where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
     with closing(ThreadDriving(copies, where, lambda _thread, why: reported.append(why))) as made:
-        word = made.drive(placed.bundle.hash, placed.thread, lambda _exchange: None)
+        word = made.drive(placed.bundle.hash, placed.thread, 0, lambda _exchange: None)
     assert word == "interrupted"
     assert "not granted" in reported[0] and len(reported) == 1
     assert len(backend.threads.read(placed.bundle.hash, placed.thread)) == 1
@@ -148,7 +148,7 @@ def test_a_submitted_thread_that_was_never_written_is_given_up(
     """Its starter died in between."""
     monkeypatch.setattr(driving, "START_GRACE_S", 0)
     placed = place(store, PLANNED)
-    word = threads.drive(placed.bundle.hash, placed.thread, lambda _exchange: None)
+    word = threads.drive(placed.bundle.hash, placed.thread, 0, lambda _exchange: None)
     assert word == driving.MISSING
 
 

@@ -13,6 +13,7 @@ from testbed.journals import NOW_MS, Script
 from testbed.stored_threads import entry_of, script
 from uncaged_bundles.errors import StorageError
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.door.effects import Cancel
 from uncaged_engine.shared import following
 from uncaged_engine.shared.following import follow_shared
 from uncaged_engine.shared.replica import replica
@@ -23,32 +24,30 @@ from uncaged_engine.threads.starting import Chance
 
 
 @dataclass
-class ScriptedDispatcher:
-    """A dispatcher that leaves each thread after *pending* questions. asked: the threads that it
+class ScriptedQueue:
+    """A queue that leaves each thread after *until* questions. asked: the threads that it
     was asked about. failing: the questions, from 1 on, that it cannot reply to.
     """
 
     asked: list[str] = field(default_factory=list)
-    pending: int = 0
+    until: int = 0
     failing: tuple[int, ...] = ()
 
-    def is_pending(self, thread: str) -> bool:
-        self.asked.append(thread)
+    def pending(self, threads: list[str]) -> dict[str, str]:
+        self.asked += threads
         if len(self.asked) in self.failing:
-            raise StorageError("the dispatcher is gone")
-        return len(self.asked) <= self.pending
+            raise StorageError("the queue is gone")
+        return dict.fromkeys(threads, "worker") if len(self.asked) <= self.until else {}
 
 
 def followed(
-    root: Path, found: Script, dispatcher: Any, *, still_waits: Callable[[], None] = lambda: None
+    root: Path, found: Script, queue: Any, *, still_waits: Callable[[], None] = lambda: None
 ) -> list[Any]:
     """Follow a thread of a directory to the end of its stream; return its records."""
     backend = DirectoryBackend(Store.open(root))
     backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
     with replica(backend, Store.open(root), Chance(clock_ms=lambda: NOW_MS)) as copies:
-        events = follow_shared(
-            copies, dispatcher, found.bundle, found.thread, still_waits=still_waits
-        )
+        events = follow_shared(copies, queue, found.bundle, found.thread, still_waits=still_waits)
         return [one.body for one in events]
 
 
@@ -58,19 +57,19 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_ended_thread_is_followed_to_its_end(tmp_path: Path) -> None:
-    """The end closes the stream without a question to the dispatcher."""
-    dispatcher = ScriptedDispatcher()
-    records = followed(tmp_path, script(steps=2).end("completed", result=None), dispatcher)
+    """The end closes the stream without a question to the queue."""
+    queue = ScriptedQueue()
+    records = followed(tmp_path, script(steps=2).end("completed", result=None), queue)
     assert [one.get("seq") for one in records] == [None, 1, 1, 2, 2, None]
     assert records[-1]["end"] == "completed"
-    assert dispatcher.asked == []
+    assert queue.asked == []
 
 
 def test_a_thread_that_no_worker_has_is_left(tmp_path: Path) -> None:
-    """Without an end, the stream closes once the dispatcher has no worker for it."""
-    dispatcher, found = ScriptedDispatcher(), script(steps=2)
-    assert len(followed(tmp_path, found, dispatcher)) == len(found.sealed)
-    assert dispatcher.asked == [found.thread]
+    """Without an end, the stream closes once no worker has it, as the queue says."""
+    queue, found = ScriptedQueue(), script(steps=2)
+    assert len(followed(tmp_path, found, queue)) == len(found.sealed)
+    assert queue.asked == [found.thread]
 
 
 def test_a_follower_is_told_once_that_nothing_begins(
@@ -80,10 +79,10 @@ def test_a_follower_is_told_once_that_nothing_begins(
     monkeypatch.setattr(following, "PATIENCE_S", 0.0)
     told: list[str] = []
     for name, steps in (("waits", 0), ("goes-on", 2)):
-        dispatcher = ScriptedDispatcher(pending=3)
+        queue = ScriptedQueue(until=3)
         found = script(steps=steps)
-        followed(tmp_path / name, found, dispatcher, still_waits=partial(told.append, name))
-        assert len(dispatcher.asked) == 4
+        followed(tmp_path / name, found, queue, still_waits=partial(told.append, name))
+        assert len(queue.asked) == 4
     assert told == ["waits"]
 
 
@@ -104,11 +103,11 @@ def test_an_outage_repeats_and_loses_no_line(
 
     monkeypatch.setattr(DirectoryThreads, "follow", failing)
     found = script(steps=2).end("completed", result=None)
-    assert len(followed(tmp_path / "a", found, ScriptedDispatcher())) == len(found.sealed)
+    assert len(followed(tmp_path / "a", found, ScriptedQueue())) == len(found.sealed)
     assert calls == [0, 2, 4]
     monkeypatch.setattr(following, "OUTAGE_S", 0)
     with pytest.raises(StorageError, match="the database is gone"):
-        followed(tmp_path / "b", script(steps=2), ScriptedDispatcher())
+        followed(tmp_path / "b", script(steps=2), ScriptedQueue())
 
 
 def test_an_outage_that_the_store_overcame_is_no_part_of_the_next(
@@ -116,9 +115,32 @@ def test_an_outage_that_the_store_overcame_is_no_part_of_the_next(
 ) -> None:
     """Each outage has its own time, also if no line came between two of them."""
     monkeypatch.setattr(following, "OUTAGE_S", 0)
-    dispatcher = ScriptedDispatcher(pending=6, failing=(2, 5))
+    queue = ScriptedQueue(until=6, failing=(2, 5))
     found = script(steps=1)
-    assert len(followed(tmp_path, found, dispatcher)) == len(found.sealed)
-    assert len(dispatcher.asked) == 7
-    with pytest.raises(StorageError, match="the dispatcher is gone"):
-        followed(tmp_path / "b", found, ScriptedDispatcher(pending=6, failing=(2, 3)))
+    assert len(followed(tmp_path, found, queue)) == len(found.sealed)
+    assert len(queue.asked) == 7
+    with pytest.raises(StorageError, match="the queue is gone"):
+        followed(tmp_path / "b", found, ScriptedQueue(until=6, failing=(2, 3)))
+
+
+def test_an_end_that_was_resumed_is_followed_past(tmp_path: Path) -> None:
+    """A killed thread that a person resumed goes on behind its end."""
+    queue = ScriptedQueue()
+    found = script(steps=1).end("killed").control("resume").end("completed", result=None)
+    assert len(followed(tmp_path, found, queue)) == len(found.sealed)
+    assert queue.asked == []
+
+
+def test_a_follower_that_is_cancelled_leaves(tmp_path: Path) -> None:
+    """A waiting follower ends at the next look."""
+    cancel, found = Cancel(), script(steps=1)
+    queue = ScriptedQueue(until=1_000_000)
+    backend = DirectoryBackend(Store.open(tmp_path))
+    backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
+    with replica(backend, Store.open(tmp_path), Chance(clock_ms=lambda: NOW_MS)) as copies:
+        place = found.bundle, found.thread
+        stream = follow_shared(copies, queue, *place, still_waits=lambda: None, cancel=cancel)
+        seen = [next(stream) for _ in found.sealed]
+        cancel.request()
+        assert list(stream) == []
+    assert len(seen) == len(found.sealed)

@@ -23,7 +23,7 @@ from ...journal.journal import JournalBusy
 from ...journal.lines import END
 from ...journal.origin import path_beside
 from ..chains import ChainCheck, joined
-from ..protocol import ThreadEntry, ThreadHead, ThreadNotes
+from ..protocol import ThreadEnds, ThreadEntry, ThreadHead, ThreadNotes
 from .owners import FileOwner
 
 _POLL_S = 0.02
@@ -100,6 +100,11 @@ class DirectoryThreads:
         found = self._lines(bundle, thread)
         return ThreadHead(lines=len(found.lines), size_bytes=found.good_bytes, digest=found.digest)
 
+    def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
+        found = self._lines(bundle, thread)
+        head = ThreadHead(lines=len(found.lines), size_bytes=found.good_bytes, digest=found.digest)
+        return ThreadEnds(head=head, first=found.lines[0], last=found.lines[-limit:])
+
     def notes(self, bundle: BundleHash, thread: ThreadId) -> ThreadNotes:
         path = self._path(bundle, thread)
         return ThreadNotes(
@@ -125,15 +130,21 @@ class DirectoryThreads:
         children = self._store.child_threads()
         return self._entry(bundle, thread, path.name, self._store.start_order(), children)
 
-    def page(self, *, after: ThreadEntry | None = None, limit: int) -> list[ThreadEntry]:
+    def page(
+        self, *, after: ThreadEntry | None = None, limit: int, newest_first: bool = False
+    ) -> list[ThreadEntry]:
         places, children = self._store.start_order(), self._store.child_threads()
         entries = [
             self._entry(bundle, thread, path, places, children)
             for bundle, thread, path in self._store.find_journals()
         ]
-        entries.sort(key=_key)
+        entries.sort(key=_key, reverse=newest_first)
         if after is not None:
-            entries = [entry for entry in entries if _key(entry) > _key(after)]
+            entries = [
+                entry
+                for entry in entries
+                if (_key(entry) < _key(after) if newest_first else _key(entry) > _key(after))
+            ]
         return entries[:limit]
 
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:

@@ -1,0 +1,115 @@
+"""Threads that workers drive or will drive, and requests to those workers (`ThreadQueue`).
+
+The dispatcher's rows are read as DBOS documents its system tables; only DBOS writes them. Without
+the library, since it takes longer to load than a list of threads takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from psycopg import sql
+from uncaged_bundles.ids import ThreadId, parse_thread_id
+from uncaged_engine.services.shared import DrivenThread, SteeringEvent
+
+from .problems import parsed
+from .session import DatabaseSession
+from .threads import ENTRY_COLUMNS, entry_of
+
+WORKFLOW = "drive"
+ACTIVE = ("PENDING", "ENQUEUED", "DELAYED")
+_RUNS = "PENDING"
+
+
+class PendingThreads:
+    """Pending threads of the store in one schema."""
+
+    def __init__(self, session: DatabaseSession) -> None:
+        self._session = session
+        self._schema = dispatcher_schema(session)
+
+    def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
+        rows = self._rows(_PENDING, [list(threads), WORKFLOW, list(ACTIVE)])
+        return {
+            parsed(parse_thread_id, name, "workflow_status"): _worker(status, executor)
+            for name, status, executor in rows
+        }
+
+    def driven(self, *, limit: int) -> list[DrivenThread]:
+        rows = self._rows(_DRIVEN, [WORKFLOW, list(ACTIVE), limit])
+        return [
+            DrivenThread(entry=entry_of(row[2:]), worker=_worker(row[0], row[1])) for row in rows
+        ]
+
+    def request(self, thread: ThreadId, event: SteeringEvent) -> None:
+        self._session.query(
+            "INSERT INTO requests (thread, event) VALUES (%s, %s)"
+            " ON CONFLICT (thread) DO UPDATE SET event = excluded.event"
+            " WHERE requests.event = 'pause'",
+            [parse_thread_id(thread), event],
+        )
+
+    def is_requested(self, thread: ThreadId) -> bool:
+        return bool(self._session.query("SELECT 1 FROM requests WHERE thread = %s", [thread]))
+
+    def withdraw(self, thread: ThreadId) -> None:
+        self._session.query("DELETE FROM requests WHERE thread = %s", [thread])
+
+    def requests(self) -> list[tuple[ThreadId, str]]:
+        """Return all requests: thread and event."""
+        return [
+            (parsed(parse_thread_id, thread, "requests"), str(event))
+            for thread, event in self._session.query("SELECT thread, event FROM requests")
+        ]
+
+    def obeyed(self, thread: ThreadId, event: str) -> None:
+        """Delete a request that was carried out; a later one for another event stays."""
+        self._session.query(
+            "DELETE FROM requests WHERE thread = %s AND event = %s", [thread, event]
+        )
+
+    def _rows(self, statement: Any, values: list[object]) -> list[tuple[Any, ...]]:
+        table = f"{sql.Identifier(self._schema).as_string(None)}.workflow_status"
+        if self._session.query("SELECT to_regclass(%s)::text", [table]) == [(None,)]:
+            return []  # no thread was run yet
+        return self._session.query(
+            sql.SQL(statement).format(
+                status=sql.Identifier(self._schema, "workflow_status"), columns=ENTRY_COLUMNS
+            ),
+            values,
+        )
+
+
+def dispatcher_schema(session: DatabaseSession) -> str:
+    """Return the schema of the dispatcher's tables."""
+    return f"{session.address.schema}_dbos"
+
+
+def workflow_id(thread: ThreadId, from_line: int) -> str:
+    """Return the id of the workflow that drives a thread from a line on: the thread's id, and for
+    a later one the line's number behind it.
+    """
+    return f"{thread}-{from_line}" if from_line else thread
+
+
+def _worker(status: str, executor: str | None) -> str:
+    return executor or "" if status == _RUNS else ""
+
+
+# a range holds in each collation: an id ends there, or goes on with a hyphen and digits
+_PENDING = """
+SELECT wanted.name, found.status, found.executor_id
+FROM unnest(%s::text[]) AS wanted (name) CROSS JOIN LATERAL (
+    SELECT status, executor_id FROM {status}
+    WHERE workflow_uuid >= wanted.name AND workflow_uuid < wanted.name || 'a'
+    AND name = %s AND status = ANY(%s)
+    ORDER BY created_at DESC LIMIT 1
+) AS found
+"""
+_DRIVEN = """
+SELECT found.status, found.executor_id, {columns} FROM {status} AS found
+JOIN threads ON threads.name = left(found.workflow_uuid, 26)
+WHERE found.name = %s AND found.status = ANY(%s)
+ORDER BY found.created_at DESC LIMIT %s
+"""

@@ -1,0 +1,348 @@
+"""The operations of `Engine` on a store that several machines share.
+
+Threads are driven by workers (`uncaged-workflow work`) on any machine. Threads are copied into a
+directory of this process to be read (`shared/copies`), and written in the store, under their fence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import Bundle
+
+from .api import Engine
+from .journal.journal import Journal, JournalBusy
+from .shared.copies import ThreadCopies
+from .shared.dispatch import Dispatcher, SharedStore
+from .shared.following import follow_shared
+from .shared.opening import opened_shared
+from .shared.replica import Replica, replica
+from .shared.starting import require_carried, start_shared
+from .state.index_pages import PagePlace
+from .state.observe import ThreadSummary, summarise
+from .steps.accepting import accept as accept_request
+from .stores.protocol import ThreadEntry, ThreadNotes
+from .threads.following import Event
+from .threads.starting import Chance
+from .threads.steering import SteeringEvent, require, write_event
+from .worker import client
+
+if TYPE_CHECKING:
+    from .door.effects import Cancel
+    from .door.preparing import RunOptions
+    from .threads.filtering import ThreadFilter
+    from .threads.forking import ForkPlan
+    from .threads.paging import ThreadPage
+
+PAGE = 100
+"""Threads that are looked at together for a page of a list."""
+MOST_DRIVEN = 1000
+STEER_TIMEOUT_S = 30.0
+"""How long a worker may take to carry a pause or a kill out, which it looks for every second."""
+POLL_S = 0.1
+
+
+class SharedEngine(Engine):
+    """Operations on one shared store. Open it with `shared_engine`."""
+
+    is_shared = True
+
+    def __init__(
+        self,
+        backend: SharedStore,
+        replica: Replica,
+        copies: ThreadCopies,
+        chance: Chance,
+        report: Callable[[], None],
+    ) -> None:
+        super().__init__(replica.files, chance)
+        self.address = backend.address
+        self._backend = backend
+        self._replica = replica
+        self._copies = copies
+        self._report = report
+        self._dispatcher: Dispatcher | None = None
+        replica.bring_registry()
+
+    def close(self) -> None:
+        """Release the dispatcher's connections. Idempotent."""
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+            self._dispatcher = None
+
+    def bundle(self, text: str) -> Bundle:
+        """Load the bundle of a flow name or a hash, if a person has granted it in this store."""
+        return self._replica.bundle(self._replica.resolve(text)[1])
+
+    def run(
+        self,
+        flow: str,
+        *,
+        prompt: str,
+        params: Mapping[str, object] | None = None,
+        options: RunOptions | None = None,
+        thread: ThreadId | None = None,
+        parent: Mapping[str, object] | None = None,
+        launching: client.Launching | None = None,
+    ) -> ThreadId:
+        """Start a thread; the store has it when this returns, and a worker drives it once one is
+        free. Raises: as `Engine.run`.
+        """
+        del launching  # its worker is one of a directory's, and ends by itself
+        if thread is not None or parent is not None:
+            raise RefusedError("a thread of a shared store cannot call flows yet")
+        from .api import RunOptions
+
+        return start_shared(
+            self._replica,
+            self._dispatch(),
+            flow,
+            prompt=prompt,
+            params=params or {},
+            options=options or RunOptions(),
+            chance=self._chance,
+        )[1]
+
+    def threads(self, flow: str | None = None) -> list[ThreadSummary]:
+        """List the threads of the store, of one flow or of one hash, those started last first."""
+        from .threads.filtering import ThreadFilter, versions_of
+
+        if flow is None:
+            return list(self.page(limit=1 << 31).threads)
+        name, versions = versions_of(self.registry, flow)
+        return list(self.page(ThreadFilter(flow=name, versions=versions), limit=1 << 31).threads)
+
+    def page(
+        self,
+        wanted: ThreadFilter | None = None,
+        *,
+        before: str | None = None,
+        limit: int = 50,
+        most_read: int | None = None,
+    ) -> ThreadPage:
+        """List the first *limit* threads that fit, those started last first.
+
+        Args: as `Engine.page`; most_read: after so many threads that do not fit, the page ends.
+        """
+        from .threads.filtering import ThreadFilter
+        from .threads.paging import ThreadPage
+
+        chosen, now_ms = wanted or ThreadFilter(), self.clock_ms()
+        after = None if before is None else _entry_at(PagePlace.of(before))
+        found: list[ThreadSummary] = []
+        looked_at = 0
+        while len(found) < limit and (most_read is None or looked_at < most_read):
+            entries = self._backend.threads.page(
+                after=after, limit=min(PAGE, max(limit, 10)), newest_first=True
+            )
+            if not entries:
+                return ThreadPage(threads=tuple(found), before=None)
+            for entry, summary in zip(entries, self._copies.summaries(entries), strict=True):
+                looked_at += 1
+                after = entry
+                if chosen.fits(summary, now_ms):
+                    found.append(summary)
+                    if len(found) == limit:
+                        break
+        return ThreadPage(threads=tuple(found), before=None if after is None else _place_of(after))
+
+    def follow(
+        self, text: str, *, after: int | None = 0, cancel: Cancel | None = None
+    ) -> Iterator[Event]:
+        """Yield events from the start record on, as the store has them; the last is the status.
+
+        Args: as `Engine.follow`.
+        """
+        bundle, thread, path = self.store.locate_thread(text)
+        shown = path.stat().st_size if after is None else after
+        if after is None and thread in self._copies.pending([thread]):
+            yield _status("running", "", shown)
+        place = 0
+        for event in follow_shared(
+            self._replica,
+            self._backend.queue,
+            bundle,
+            thread,
+            still_waits=self._report,
+            cancel=cancel,
+        ):
+            place = event.place
+            if place > shown:
+                yield event
+        if cancel is not None and cancel.requested:
+            return
+        summary = summarise(self.store, *self.store.locate_thread(thread))
+        yield _status(summary.status, summary.message, place, steps=summary.steps)
+
+    def running(self) -> list[ThreadSummary]:
+        """List the threads that workers drive or will drive, those submitted last first."""
+        entries = [one.entry for one in self._backend.queue.driven(limit=MOST_DRIVEN)]
+        return [one for one in self._copies.summaries(entries) if one.status == "running"]
+
+    def working(self, bundles: Collection[BundleHash] | None = None) -> list[dict[str, Any]]:
+        """Return ``{hash, worker, threadId, doing, sinceMs, queued}`` for each of these threads.
+
+        worker: its name; empty for a thread that waits for one.
+        """
+        from .threads.rows import RowCount
+
+        found = []
+        for one in self._backend.queue.driven(limit=MOST_DRIVEN):
+            if bundles is not None and one.entry.bundle not in bundles:
+                continue
+            rows = RowCount()
+            for record in self.thread(one.entry.id).records:
+                rows.add(record)
+            step = rows.open_step()
+            doing = None if step is None else step["label"]
+            found.append(
+                {
+                    "hash": one.entry.bundle,
+                    "worker": one.worker,
+                    "threadId": one.entry.id,
+                    "doing": doing if one.worker else "waits for a worker",
+                    "sinceMs": 0 if step is None or not one.worker else step["startedMs"],
+                    "queued": 0,
+                }
+            )
+        return found
+
+    def notify_deaths(
+        self,
+        threads: Iterable[ThreadSummary] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Do nothing: the workers take the threads of dead ones over."""
+        del threads, environment
+        return []
+
+    def remove_thread(self, text: str) -> ThreadId:
+        """Refuse: no thread of a shared store is removed yet."""
+        raise RefusedError(
+            f"{text}: threads of a shared store cannot be removed yet; they stay in {self.address}"
+        )
+
+    def _steer(self, text: str, event: SteeringEvent) -> ThreadId:
+        """Pause or kill a thread: by its worker or, without one, by a line under its fence."""
+        bundle, thread, path = self.store.locate_thread(text)
+        require(summarise(self.store, bundle, thread, path), event)
+        queue, is_asked = self._backend.queue, False
+        give_up_s = time.monotonic() + STEER_TIMEOUT_S
+        while time.monotonic() < give_up_s:
+            if is_asked and not queue.is_requested(thread):
+                return thread  # the worker has carried it out
+            with suppress(JournalBusy), self._journal(bundle, thread) as journal:
+                if is_asked:
+                    if not queue.is_requested(thread):
+                        return thread
+                    queue.withdraw(thread)
+                write_event(journal, self.store, (bundle, thread), event, self.clock_ms())
+                return thread
+            if not is_asked:
+                queue.request(thread, event)
+                # crash here: the worker carries it out all the same
+                is_asked = True
+            time.sleep(POLL_S)
+        worker = self._copies.pending([thread]).get(thread) or "its worker"
+        raise RefusedError(
+            f"thread {thread}: {worker} has not answered in {STEER_TIMEOUT_S:.0f} s;"
+            " the request stays, for it or for the worker that takes the thread over"
+        )
+
+    @contextmanager
+    def _journal(self, bundle: BundleHash, thread: ThreadId) -> Iterator[Journal]:
+        with self._copies.owned(bundle, thread) as journal:
+            yield journal
+
+    def _rouse(self, bundle: BundleHash) -> None:
+        del bundle  # workers run already, or none does
+
+    def _write_fork(self, plan: ForkPlan) -> tuple[BundleHash, ThreadId]:
+        """Make the fork in this process's directory, and write it into the store."""
+        require_carried(plan.new.bundle)
+        bundle, thread = super()._write_fork(plan)
+        path = self.store.data_path(bundle, thread)
+        lines = path.read_bytes().splitlines(keepends=True)
+        self._replica.send_blobs(b"".join(lines))
+        entry = ThreadEntry(bundle=bundle, id=thread, place=0)
+        self._backend.threads.start(entry, lines, ThreadNotes())
+        self._replica.drop_journal(bundle, thread)
+        return bundle, thread
+
+    def _drive(
+        self,
+        bundle: BundleHash,
+        thread: ThreadId,
+        options: RunOptions,
+        launching: client.Launching | None = None,
+        **more: Any,
+    ) -> None:
+        """Record the request in the journal, and have a worker drive the thread."""
+        del options, launching
+        require_carried(self._replica.bundle(bundle))
+        dispatcher = self._dispatch()
+        with self._journal(bundle, thread) as journal:
+            accept_request(
+                journal, self.store, (bundle, thread), more.get("resume"), self.clock_ms()
+            )
+        self._backend.queue.withdraw(thread)  # of the time before
+        # crash here: the thread is `interrupted`, and `resume` has it driven
+        head = self._backend.threads.head(bundle, thread)
+        dispatcher.submit(bundle, thread, from_line=head.lines)
+
+    def _dispatch(self) -> Dispatcher:
+        """Return the dispatcher, which takes half a second to load: readers do without."""
+        if self._dispatcher is None:
+            self._dispatcher = self._backend.dispatcher()
+        return self._dispatcher
+
+
+@contextmanager
+def shared_engine(
+    address: str,
+    home: Store,
+    *,
+    is_visible: bool,
+    report: Callable[[], None],
+    chance: Chance | None = None,
+) -> Iterator[SharedEngine]:
+    """Open the shared store at an address.
+
+    Args:
+        home: this machine's directory, with the configuration. is_visible: as `StoreOpener`.
+        report: called once if a thread that is followed has not begun after five seconds.
+    Raises: as `stores.opening.open_store`.
+    """
+    chosen = chance or Chance()
+    with opened_shared(address, is_visible=is_visible) as backend:
+
+        def bring(text: str) -> tuple[BundleHash, ThreadId, Path]:
+            return copies.bring(text)
+
+        with replica(backend, home, chosen, bring=bring) as in_directory:
+            copies = ThreadCopies(in_directory, backend.queue)
+            engine = SharedEngine(backend, in_directory, copies, chosen, report)
+            try:
+                yield engine
+            finally:
+                engine.close()
+                copies.close()
+
+
+def _status(status: str, message: str, place: int, **more: object) -> Event:
+    return Event(kind="status", body={"status": status, "message": message, **more}, place=place)
+
+
+def _place_of(entry: ThreadEntry) -> str:
+    return str(PagePlace(start=entry.place, thread=entry.id, hash=entry.bundle))
+
+
+def _entry_at(place: PagePlace) -> ThreadEntry:
+    return ThreadEntry(bundle=BundleHash(place.hash), id=place.thread, place=place.start)
