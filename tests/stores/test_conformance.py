@@ -146,6 +146,32 @@ def test_a_thread_is_started_whole_or_not_at_all(backend: StoreBackend) -> None:
     assert backend.threads.notes(BUNDLE, good.thread) == ThreadNotes()
 
 
+def test_both_ends_of_a_thread_are_read(backend: StoreBackend) -> None:
+    """The first line, and the last ones; all if there are no more."""
+    found = started(backend, steps=3)
+    head = backend.threads.head(BUNDLE, found.thread)
+    for limit in (1, 3, len(found.sealed), 100):
+        ends = backend.threads.ends(BUNDLE, found.thread, limit=limit)
+        assert (ends.head, ends.first) == (head, found.sealed[0])
+        assert ends.last == found.sealed[-limit:]
+    with pytest.raises(NotFoundError):
+        backend.threads.ends(BUNDLE, thread_id(9), limit=1)
+
+
+def test_threads_are_listed_from_either_end(backend: StoreBackend) -> None:
+    """In pages, by the order of starts; an imported thread counts as the oldest."""
+    for number, place in ((1, 0), (2, -1), (3, 0), (4, 0)):
+        started(backend, number, place=place)
+    whole = backend.threads.page(limit=10)
+    assert [one.id for one in whole] == [thread_id(number) for number in (2, 1, 3, 4)]
+    paged: list[ThreadEntry] = []
+    while page := backend.threads.page(
+        after=paged[-1] if paged else None, limit=3, newest_first=True
+    ):
+        paged += page
+    assert paged == whole[::-1]
+
+
 def test_an_id_is_unique_in_a_store(backend: StoreBackend) -> None:
     """The same id is refused, also under another bundle; the first thread stays."""
     first = started(backend)

@@ -28,6 +28,7 @@ from .replica import Replica
 
 TAIL_LINES = 16
 """Lines from which an ended thread is listed."""
+STOPPED = frozenset(("paused", "waiting"))
 
 
 class ThreadCopies:
@@ -72,7 +73,7 @@ class ThreadCopies:
         """
         entry = self.locate(text)
         # before the lines: a thread that ends in between is not taken for a dead one
-        self._bring(entry, is_live=entry.id in self._queue.pending([entry.id]))
+        self._bring(entry, self._queue.pending([entry.id]).get(entry.id))
         return entry.bundle, entry.id, self._replica.files.data_path(entry.bundle, entry.id)
 
     def summaries(self, entries: Sequence[ThreadEntry]) -> Iterator[ThreadSummary]:
@@ -80,7 +81,7 @@ class ThreadCopies:
         live = self._queue.pending([entry.id for entry in entries])
         for entry in entries:
             try:
-                summary = self._summary(entry, is_live=entry.id in live)
+                summary = self._summary(entry, live.get(entry.id))
             except UncagedError as exc:
                 summary = _unreadable(entry, exc)
             imported = entry.place < 0
@@ -118,23 +119,29 @@ class ThreadCopies:
         while self._locks:
             os.close(self._locks.popitem()[1])
 
-    def _summary(self, entry: ThreadEntry, *, is_live: bool) -> ThreadSummary:
+    def _summary(self, entry: ThreadEntry, worker: str | None) -> ThreadSummary:
         ends = self._threads.ends(entry.bundle, entry.id, limit=TAIL_LINES)
         summary = summary_of_end(
             entry.bundle,
             entry.id,
             b"".join(ends.last),
             lambda: start_in(ends.first),
-            locked=is_live,
+            locked=worker is not None,
         )
         if summary is not None:
             return summary
-        self._bring(entry, is_live=is_live)
+        self._bring(entry, worker)
+        return self._read(entry)
+
+    def _read(self, entry: ThreadEntry) -> ThreadSummary:
         files = self._replica.files
         path = files.data_path(entry.bundle, entry.id)
         return read_summary(files, entry.bundle, entry.id, path)[0]
 
-    def _bring(self, entry: ThreadEntry, *, is_live: bool) -> None:
+    def _bring(self, entry: ThreadEntry, worker: str | None) -> None:
+        """Bring a copy up to date. worker: which drives the thread; empty if it waits for one; None
+        if none will drive it.
+        """
         bundle, thread = entry.bundle, entry.id
         known = self._lines.get(thread)
         lines = list(lines_of(self._threads, bundle, thread, from_line=known or 0))
@@ -146,10 +153,11 @@ class ThreadCopies:
         elif lines:
             self._replica.add_lines(bundle, thread, lines)
         self._lines[thread] = (known or 0) + len(lines)
-        if is_live and thread not in self._locks:
-            self._lock(self._replica.files.data_path(bundle, thread), thread)
-        elif not is_live and thread in self._locks:
+        if thread in self._locks:
             os.close(self._locks.pop(thread))
+        # a worker that takes a stopped thread leaves it
+        if worker or (worker is not None and self._read(entry).status not in STOPPED):
+            self._lock(self._replica.files.data_path(bundle, thread), thread)
 
     def _lock(self, path: Path, thread: ThreadId) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)

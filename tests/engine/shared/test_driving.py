@@ -81,6 +81,10 @@ def test_a_driven_thread_has_the_bytes_of_a_local_run(
     again: list[ThreadExchange] = []
     assert threads.drive(placed.bundle.hash, placed.thread, 0, again.append) == "completed"
     assert again == recorded
+    later: list[ThreadExchange] = []
+    half = 1 + next(at for at, line in enumerate(kept) if line.startswith(b'{"seq":2,"intent"'))
+    assert threads.drive(placed.bundle.hash, placed.thread, half, later.append) == "completed"
+    assert later == recorded[1:]  # its intent was before
     assert backend.threads.read(placed.bundle.hash, placed.thread) == kept
 
 

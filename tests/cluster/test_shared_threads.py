@@ -1,0 +1,250 @@
+"""Verbs on threads of a shared store, with a real worker that holds its requests until the test
+lets it go on.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.bundles import source
+from testbed.foreground import environment
+from testbed.postgres import PostgresServer
+from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.ids import parse_thread_id
+from uncaged_cli.inputs.stores import STORE_VARIABLE
+from uncaged_cli.main import run as run_words
+from uncaged_cluster.store import open_store
+from uncaged_engine.api import Engine
+from uncaged_engine.stores.checking import check_store
+from uncaged_engine.stores.copying import copy_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+from uncaged_engine.threads.transfer import export_thread
+
+PATIENCE_S = 120
+FLOW = """
+    for n in range(2):
+        yield {{"http": {{"url": "http://127.0.0.1:{port}/" + str(n)}}}}
+    answer = yield {{"ask": {{"question": "go on?"}}}}
+    return {{"success": True, "message": str(answer)}}
+"""
+
+
+@dataclass
+class HeldServer:
+    """A web server that answers each request when the test allows it. asked: released by each
+    request. allowed: releases one.
+    """
+
+    asked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    allowed: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    port: int = 0
+
+    def wait(self) -> None:
+        assert self.asked.acquire(timeout=PATIENCE_S)
+
+
+@contextmanager
+def held_server() -> Iterator[HeldServer]:
+    held = HeldServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            held.asked.release()
+            held.allowed.acquire(timeout=PATIENCE_S)
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Ignore that the client of a killed effect has hung up."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        held.port = server.server_address[1]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield held
+        for _ in range(100):
+            held.allowed.release()
+        server.shutdown()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+def told(*words: str) -> Told:
+    """Run a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run_words(words)
+    return Told(code=code, out=out.getvalue(), err=err.getvalue())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A shared store with one flow. The variables of this process name the store and the directory
+    of a person.
+    """
+
+    address: str
+    server: HeldServer
+    directory: Path
+
+    @contextmanager
+    def worker(self) -> Iterator[None]:
+        """Run a worker."""
+        words = [sys.executable, "-m", "uncaged_cli", "work", "--store", self.address]
+        home = self.directory / "worker"
+        home.mkdir(exist_ok=True)
+        variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
+        with subprocess.Popen(words, env=variables, cwd=home) as process:
+            try:
+                yield
+            finally:
+                process.kill()  # at once: a thread of a failed test may wait
+
+    def back(self) -> Engine:
+        """Return the store's copy in a directory."""
+        target = Engine.open(self.directory / "back")
+        with closing(open_store(self.address, create=False, is_visible=True)) as store:
+            assert check_store(store, progress=lambda _kind, _count: None).problems == []
+            backend = DirectoryBackend(target.store)
+            copy_store(store, backend, replace=True, progress=lambda _kind, _count: None)
+        return target
+
+
+@pytest.fixture(scope="module")
+def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    directory = tmp_path_factory.mktemp("shared")
+    address = postgres.address(postgres.new_schema())
+    with held_server() as server, ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        origin = Engine.open(directory / "origin")
+        policy = {"http": {"hosts": [f"127.0.0.1:{server.port}"], "private": True}, "ask": {}}
+        flow = source("asks", FLOW.format(port=server.port), policy=policy)
+        origin.add("asks", flow, accept=lambda _: True)
+        store = stack.enter_context(closing(open_store(address, create=True, is_visible=True)))
+        backend = DirectoryBackend(origin.store)
+        copy_store(backend, store, replace=False, progress=lambda _kind, _count: None)
+        patch.setenv("UNCAGED_WORKFLOW_HOME", str(directory / "person"))
+        patch.setenv(STORE_VARIABLE, address)
+        yield Scene(address=address, server=server, directory=directory)
+
+
+def status_of(thread: str) -> str:
+    document = told("thread", thread, "--json").document
+    return str(document["status"])
+
+
+@pytest.mark.slow
+def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) -> None:
+    """One thread from its start to its end: listed while it runs, paused in an effect, resumed,
+    asked, answered, replayed; its fork is killed in an effect and resumed. Some fifteen seconds.
+    """
+    thread = told("run", "asks", "--detach").out.strip()
+    assert told("ps", "--json").document[0]["doing"] == "waits for a worker"
+    with scene.worker():
+        scene.server.wait()
+        [running] = told("ps", "--json").document
+        assert (running["threadId"], running["status"]) == (thread, "running")
+        assert running["worker"] and running["doing"].startswith("http")
+        assert [one["status"] for one in told("threads", "asks", "--json").document] == ["running"]
+        assert told("resume", thread).code == RefusedError.exit_code
+
+        assert "will pause" in told("pause", thread).out
+        scene.server.allowed.release()
+        followed = told("thread", thread, "--follow")
+        assert followed.code == 8 and "paused" in followed.out
+        assert status_of(thread[:12]) == "paused"
+
+        scene.server.allowed.release()
+        resumed = told("resume", thread, "--json")
+        assert json.loads(resumed.out.splitlines()[-1])["thread"]["status"] == "waiting"
+        answered = told("answer", "latest", "yes", "--json")
+        assert answered.code == 0
+        assert json.loads(answered.out.splitlines()[-1])["thread"]["message"] == "yes"
+        assert told("verify", thread).code == 0
+
+        scene.server.wait()  # the second request
+        fork = told("fork", thread, "--at", "1", "--detach").out.strip()
+        scene.server.wait()
+        assert told("kill", fork).out.startswith(f"killed {fork}")
+        listed = told("threads", "--status", "killed", "--json").document
+        assert [one["threadId"] for one in listed] == [fork]
+        scene.server.allowed.release()  # of the request whose client is gone
+        assert told("resume", fork, "--redo", "--detach").code == 0
+        scene.server.wait()
+        scene.server.allowed.release()
+        assert told("thread", fork, "--follow").code == 8
+    copy = scene.back()
+    assert copy.verify(thread).ok
+    assert [one.status for one in copy.threads()] == ["waiting", "completed"]
+
+
+@pytest.mark.slow
+def test_a_thread_without_a_worker_is_steered_by_the_command(scene: Scene) -> None:
+    """The line is written under the thread's fence; a worker that takes it afterwards leaves it."""
+    thread = told("run", "asks", "--detach").out.strip()
+    assert told("pause", thread).out == f"paused {thread}\n"
+    assert told("kill", thread).code == 0
+    assert status_of(thread) == "killed"
+    with scene.worker():
+        assert told("thread", thread, "--follow").code == 3
+    records = scene.back().thread(thread).records
+    assert [one.get("control") or one.get("end") for one in records] == ["pause", "killed"]
+
+
+def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -> None:
+    """Each byte: bundle, journal and blobs."""
+    thread = told("run", "asks", "--prompt", "x" * 100_000, "--detach").out.strip()
+    assert told("kill", thread).code == 0
+    assert told("export", thread, str(tmp_path / "shared.tar.zst")).code == 0
+    export_thread(scene.back(), parse_thread_id(thread), tmp_path / "copied.tar.zst")
+    assert (tmp_path / "shared.tar.zst").read_bytes() == (tmp_path / "copied.tar.zst").read_bytes()
+
+
+@pytest.mark.parametrize("words", [("list",), ("serve",), ("do", "list files")])
+def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) -> None:
+    """Otherwise it would show or change another store than the one that is named."""
+    del scene
+    refused = told(*words)
+    assert refused.code == RefusedError.exit_code
+    assert STORE_VARIABLE in refused.err and "next" not in refused.err
+
+
+def test_the_setting_names_the_store(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """config.yaml is looked at last; a verb about this machine alone works as ever."""
+    config = scene.directory / "person" / "config.yaml"
+    config.write_text(f"store: {json.dumps(scene.address)}\n")
+    monkeypatch.delenv(STORE_VARIABLE)
+    try:
+        assert told("threads", "--json").code == 0
+        assert told("agents").code == 0
+        assert str(config) in told("list").err
+        monkeypatch.setenv(STORE_VARIABLE, "postgresql://127.0.0.1:1/none")
+        assert told("threads").code != 0
+    finally:
+        config.unlink()
