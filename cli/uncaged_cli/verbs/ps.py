@@ -19,6 +19,7 @@ from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 HEADERS = ("id", "flow", "steps", "running", "used", "pid", "doing")
+SHARED_HEADERS = tuple("worker" if header == "pid" else header for header in HEADERS)
 
 
 @click.command()
@@ -55,11 +56,12 @@ def command(full: bool, as_json: bool) -> None:
                 str(thread.steps),
                 spell(now - thread.started_ms),
                 spell_spent(thread.spent),
-                str(one.get("pid") or ""),
+                str(one.get("pid") or one.get("worker") or ""),
                 doing,
             ]
         )
-    for line in render(HEADERS, rows, width=width):
+    headers = SHARED_HEADERS if engine.is_shared else HEADERS
+    for line in render(headers, rows, width=width):
         result(*line)
     queued = sum(int(one.get("queued") or 0) for one in work.values())
     if queued:
