@@ -167,7 +167,7 @@ def test_an_append_through_a_lost_connection_is_refused(store: StoreBackend, row
 
 
 def test_a_server_that_does_not_answer_is_given_up(
-    address: str, store: StoreBackend, monkeypatch: pytest.MonkeyPatch
+    address: str, store: StoreBackend, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection is closed, since a late answer would be that of another statement; the next
     statement has a new one.
@@ -183,6 +183,11 @@ def test_a_server_that_does_not_answer_is_given_up(
             shared.query("SELECT pg_sleep(600)")
         patch.undo()
         assert shared.query("SELECT count(*) FROM blobs") == [(1,)]
+    # the server does not notice that the client is gone: an index of another test would wait for it
+    rows.execute(
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+        " WHERE query = 'SELECT pg_sleep(600)'"
+    )
 
 
 def test_a_follower_goes_on_after_a_lost_connection(store: StoreBackend, rows: Rows) -> None:

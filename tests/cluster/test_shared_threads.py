@@ -154,6 +154,13 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         yield Scene(address=address, server=server, directory=directory)
 
 
+def started(*words: str) -> str:
+    """Start a thread and return its id."""
+    done = told(*words, "--detach")
+    assert done.code == 0, done.err
+    return done.out.strip()
+
+
 def status_of(thread: str) -> str:
     document = told("thread", thread, "--json").document
     return str(document["status"])
@@ -164,7 +171,7 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
     """One thread from its start to its end: listed while it runs, paused in an effect, resumed,
     asked, answered, replayed; its fork is killed in an effect and resumed. Some fifteen seconds.
     """
-    thread = told("run", "asks", "--detach").out.strip()
+    thread = started("run", "asks")
     assert told("ps", "--json").document[0]["doing"] == "waits for a worker"
     with scene.worker():
         scene.server.wait()
@@ -189,7 +196,7 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
         assert told("verify", thread).code == 0
 
         scene.server.wait()  # the second request
-        fork = told("fork", thread, "--at", "1", "--detach").out.strip()
+        fork = started("fork", thread, "--at", "1")
         scene.server.wait()
         assert told("kill", fork).out.startswith(f"killed {fork}")
         listed = told("threads", "--status", "killed", "--json").document
@@ -207,7 +214,7 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
 @pytest.mark.slow
 def test_a_thread_without_a_worker_is_steered_by_the_command(scene: Scene) -> None:
     """The line is written under the thread's fence; a worker that takes it afterwards leaves it."""
-    thread = told("run", "asks", "--detach").out.strip()
+    thread = started("run", "asks")
     assert told("pause", thread).out == f"paused {thread}\n"
     assert told("kill", thread).code == 0
     assert status_of(thread) == "killed"
@@ -219,7 +226,7 @@ def test_a_thread_without_a_worker_is_steered_by_the_command(scene: Scene) -> No
 
 def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -> None:
     """Each byte: bundle, journal and blobs."""
-    thread = told("run", "asks", "--prompt", "x" * 100_000, "--detach").out.strip()
+    thread = started("run", "asks", "--prompt", "x" * 100_000)
     assert told("kill", thread).code == 0
     assert told("export", thread, str(tmp_path / "shared.tar.zst")).code == 0
     export_thread(scene.back(), parse_thread_id(thread), tmp_path / "copied.tar.zst")

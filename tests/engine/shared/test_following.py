@@ -134,7 +134,7 @@ def test_an_end_that_was_resumed_is_followed_past(tmp_path: Path) -> None:
 def test_a_follower_that_is_cancelled_leaves(tmp_path: Path) -> None:
     """A waiting follower ends at the next look."""
     cancel, found = Cancel(), script(steps=1)
-    queue = ScriptedQueue(until=1_000_000)
+    queue: Any = ScriptedQueue(until=1_000_000)
     backend = DirectoryBackend(Store.open(tmp_path))
     backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
     with replica(backend, Store.open(tmp_path), Chance(clock_ms=lambda: NOW_MS)) as copies:
