@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
     from .threads.paging import ThreadPage
+    from .threads.regression import ReplayCheck
 
 PAGE = 100
 """Threads that are looked at together for a page of a list."""
@@ -223,6 +224,13 @@ class SharedEngine(Engine):
         del threads, environment
         return []
 
+    def check(self, flow: str, bundle: Bundle) -> list[ReplayCheck]:
+        """Refuse: past threads are replayed where they all are files."""
+        raise RefusedError(
+            f"past threads of {flow} are not replayed from a shared store yet: copy it to a directory with"
+            f" `uncaged-workflow store copy`, and check {bundle.hash} there"
+        )
+
     def remove_thread(self, text: str) -> ThreadId:
         """Refuse: no thread of a shared store is removed yet."""
         raise RefusedError(
@@ -266,7 +274,7 @@ class SharedEngine(Engine):
 
     def _write_fork(self, plan: ForkPlan) -> tuple[BundleHash, ThreadId]:
         """Make the fork in this process's directory, and write it into the store."""
-        require_carried(plan.new.bundle)
+        require_carried(plan.new.bundle, plan.new.options)
         bundle, thread = super()._write_fork(plan)
         path = self.store.data_path(bundle, thread)
         lines = path.read_bytes().splitlines(keepends=True)

@@ -233,6 +233,28 @@ def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -
     assert (tmp_path / "shared.tar.zst").read_bytes() == (tmp_path / "copied.tar.zst").read_bytes()
 
 
+def test_a_flow_of_a_shared_store_is_exported(scene: Scene, tmp_path: Path) -> None:
+    """Its bundle is fetched for that. Past threads are not replayed against a version."""
+    file = tmp_path / "asks.py"
+    assert told("export", "asks", str(file)).code == 0
+    assert file.read_bytes() == Engine.open(scene.directory / "origin").bundle("asks").source
+    refused = told("verify", "asks", "--on", "head")
+    assert refused.code == RefusedError.exit_code and "store copy" in refused.err
+
+
+def test_a_fork_with_an_agent_is_refused(scene: Scene) -> None:
+    """Nothing is written: a worker elsewhere does not have the agent."""
+    del scene
+    thread = started("run", "asks")
+    before = told("threads", "--json").document
+    refused = told("fork", thread, "--at", "0", "--agent", "claude", "--detach")
+    assert refused.code == RefusedError.exit_code and "not carried" in refused.err
+    assert [one["threadId"] for one in told("threads", "--json").document] == [
+        one["threadId"] for one in before
+    ]
+    assert told("kill", thread).code == 0
+
+
 @pytest.mark.parametrize("words", [("list",), ("serve",), ("do", "list files")])
 def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) -> None:
     """Otherwise it would show or change another store than the one that is named."""

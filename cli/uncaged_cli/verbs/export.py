@@ -165,9 +165,8 @@ def export_flow(
     """Write a block flow as its JSON, any other flow as its bundle."""
     from uncaged_bundles.builders.blocks.block import block_flow_of, export_block_flow
     from uncaged_bundles.storage.files import write_atomically
-    from uncaged_engine.effect_kinds import KNOWN
 
-    bundle = engine.store.load_bundle(flow.hash, KNOWN)
+    bundle = engine.bundle(flow.hash)
     block = block_flow_of(bundle)
     text, masked = (
         (bundle.source.decode(), list[str]())
@@ -205,9 +204,8 @@ def export_recording(
     from uncaged_browser.recording.flows import EXPORTS, recording_of
     from uncaged_bundles.builders.recipes.recipe_flow import flow_of
     from uncaged_bundles.storage.files import write_atomically
-    from uncaged_engine.effect_kinds import KNOWN
 
-    bundle = engine.store.load_bundle(flow.hash, KNOWN)
+    bundle = engine.bundle(flow.hash)
     text = EXPORTS[form](recording_of(flow_of(bundle), flow.name))
     if file is not None:
         write_atomically(free_path(file, force=force).absolute(), text.encode())
