@@ -32,7 +32,7 @@ from uncaged_engine.services.shared import (
 from .address import ClusterAddress
 from .liveness import dead_workers, worker_name
 from .migrations import check_may_make, has_schema
-from .pending import ACTIVE, WORKFLOW, PendingThreads, dispatcher_schema, workflow_id
+from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import explained
 from .session import Connection, DatabaseSession, connect
 
@@ -44,6 +44,8 @@ another one leave its threads alone.
 MOST_SCHEMA_CHARACTERS = 58
 """PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
 QUEUE = "threads"
+WORKFLOW = "drive"
+ACTIVE = ["ENQUEUED", "PENDING"]
 POLL_S = 0.2
 """How often a worker asks for threads."""
 REAP_S = 1.0
@@ -190,7 +192,7 @@ class DbosDispatcher:
     def _any_active(self) -> bool:
         with self._explained():
             found = self._clients().list_workflows(
-                status=list(ACTIVE),
+                status=ACTIVE,
                 name=WORKFLOW,
                 app_version=PROTOCOL,
                 limit=1,

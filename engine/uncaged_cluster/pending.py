@@ -17,8 +17,6 @@ from .problems import parsed
 from .session import DatabaseSession
 from .threads import ENTRY_COLUMNS, entry_of
 
-WORKFLOW = "drive"
-ACTIVE = ("PENDING", "ENQUEUED", "DELAYED")
 _RUNS = "PENDING"
 
 
@@ -30,14 +28,14 @@ class PendingThreads:
         self._schema = dispatcher_schema(session)
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
-        rows = self._rows(_PENDING, [list(threads), WORKFLOW, list(ACTIVE)])
+        rows = self._rows(PENDING, [list(threads)])
         return {
             parsed(parse_thread_id, name, "workflow_status"): _worker(status, executor)
             for name, status, executor in rows
         }
 
     def driven(self, *, limit: int) -> list[DrivenThread]:
-        rows = self._rows(_DRIVEN, [WORKFLOW, list(ACTIVE), limit])
+        rows = self._rows(DRIVEN, [limit])
         return [
             DrivenThread(entry=entry_of(row[2:]), worker=_worker(row[0], row[1])) for row in rows
         ]
@@ -98,18 +96,19 @@ def _worker(status: str, executor: str | None) -> str:
 
 
 # a range holds in each collation: an id ends there, or goes on with a hyphen and digits
-_PENDING = """
+PENDING = """
 SELECT wanted.name, found.status, found.executor_id
 FROM unnest(%s::text[]) AS wanted (name) CROSS JOIN LATERAL (
     SELECT status, executor_id FROM {status}
     WHERE workflow_uuid >= wanted.name AND workflow_uuid < wanted.name || 'a'
-    AND name = %s AND status = ANY(%s)
+    AND status IN ('ENQUEUED', 'PENDING')
     ORDER BY created_at DESC LIMIT 1
 ) AS found
 """
-_DRIVEN = """
+# constants, of which the server can see that an index of these rows alone has them all
+DRIVEN = """
 SELECT found.status, found.executor_id, {columns} FROM {status} AS found
 JOIN threads ON threads.name = left(found.workflow_uuid, 26)
-WHERE found.name = %s AND found.status = ANY(%s)
+WHERE found.queue_name = 'threads' AND found.status IN ('ENQUEUED', 'PENDING')
 ORDER BY found.created_at DESC LIMIT %s
 """

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import sql
 from testbed.bundles import source
 from testbed.foreground import environment
 from testbed.postgres import PostgresServer
@@ -24,7 +25,9 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.inputs.stores import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
+from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import open_store
+from uncaged_cluster.threads import ENTRY_COLUMNS
 from uncaged_engine.api import Engine
 from uncaged_engine.stores.checking import check_store
 from uncaged_engine.stores.copying import copy_store
@@ -209,6 +212,20 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
     copy = scene.back()
     assert copy.verify(thread).ok
     assert [one.status for one in copy.threads()] == ["waiting", "completed"]
+
+
+def test_pending_threads_are_found_by_index(scene: Scene, postgres: PostgresServer) -> None:
+    """However many ended ones there are: neither list needs a look at all rows."""
+    thread = started("run", "asks")
+    assert told("kill", thread).code == 0
+    schema = scene.address.partition("schema=")[2]
+    with postgres.connect(options=f"-c search_path={schema} -c enable_seqscan=off") as rows:
+        for statement, values in ((PENDING, [[thread]]), (DRIVEN, [10])):
+            composed = sql.SQL("EXPLAIN " + statement).format(
+                status=sql.Identifier(f"{schema}_dbos", "workflow_status"), columns=ENTRY_COLUMNS
+            )
+            plan = "\n".join(row[0] for row in rows.execute(composed, values))
+            assert "Seq Scan" not in plan and "workflow_status_" in plan, plan
 
 
 @pytest.mark.slow
