@@ -20,6 +20,8 @@ took a tenth of its time, and a quarter of listing ten thousand threads.
 EXIT_INTERRUPTED = 130
 OPTIONS_OF_DO = frozenset(("--yes", "--no-model", "--detach", "--json", "--verbose", "-v"))
 """Options that neither take a word nor change how a sentence is read."""
+STORE_VARIABLE = "UNCAGED_WORKFLOW_STORE"
+"""Names a shared store, whose threads no worker of this machine's directory drives."""
 OPTIONS_WITHOUT_RUN = frozenset(("--help", "-h", "--help-flow", "--estimate", "--store"))
 
 
@@ -67,6 +69,8 @@ def start_early(argv: Sequence[str]) -> Launching | None:
     for it. The run does not depend on it.
     """
     if len(argv) < 2 or any(word.partition("=")[0] in OPTIONS_WITHOUT_RUN for word in argv):
+        return None
+    if os.environ.get(STORE_VARIABLE):
         return None
     if argv[0] == "run" and not argv[1].startswith("-"):
         from uncaged_engine.worker.client import rouse_flow

@@ -195,13 +195,17 @@ def test_a_worker_is_started_early_only_for_a_run_on_this_machine(
     words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run on a shared store, and one that only prints, would start it for nothing."""
-    from uncaged_cli.entry import start_early
+    from uncaged_cli.entry import STORE_VARIABLE, start_early
     from uncaged_engine.worker import client
 
     roused: list[str] = []
     monkeypatch.setattr(client, "rouse_flow", roused.append)
     start_early(["run", "echo", *words])
     assert roused == ([] if words else ["echo"])
+    monkeypatch.setenv(STORE_VARIABLE, "postgresql://h/d")
+    roused.clear()
+    start_early(["run", "echo", *words])
+    assert roused == []
 
 
 def test_ctrl_c_before_the_verb_prints_no_traceback(environment: dict[str, str]) -> None:

@@ -23,7 +23,7 @@ from testbed.foreground import environment
 from testbed.postgres import PostgresServer
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import parse_thread_id
-from uncaged_cli.inputs.stores import STORE_VARIABLE
+from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import open_store

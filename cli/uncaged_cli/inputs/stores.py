@@ -12,12 +12,12 @@ from uncaged_bundles.errors import UsageError
 from uncaged_bundles.records import dataclass
 
 from ..display.output import PROGRAM
+from ..entry import STORE_VARIABLE
 
 if TYPE_CHECKING:
     from uncaged_bundles.storage.store import Store
 
 SCHEMES = ("postgresql://",)
-STORE_VARIABLE = "UNCAGED_WORKFLOW_STORE"
 SHARED_VERBS = frozenset(
     (
         *("answer", "export", "fork", "kill", "pause", "ps", "resume", "run", "thread", "threads"),
