@@ -65,7 +65,7 @@ def reconnected(browser: ControlledBrowser) -> None:
 
 def waiting(browser: ControlledBrowser) -> Any:
     """Start an operation that waits for an element that never comes."""
-    body = {"do": "wait", "for": "element", "target": {"css": "#never"}, "timeout_s": 200}
+    body = {"do": "wait", "for": "element", "target": {"css": "#never"}, "timeout_s": 180}
     return browser.control.perform(read_operation(body))
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -19,8 +21,9 @@ from typing import Any
 import pytest
 from psycopg import sql
 from testbed.bundles import source
-from testbed.foreground import environment
+from testbed.foreground import at_window, environment
 from testbed.postgres import PostgresServer
+from testbed.windows import Window, window
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.entry import STORE_VARIABLE
@@ -29,11 +32,14 @@ from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import open_store
 from uncaged_cluster.threads import ENTRY_COLUMNS
 from uncaged_engine.api import Engine
+from uncaged_engine.shared.dispatch import SharedStore
 from uncaged_engine.stores.checking import check_store
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
 from uncaged_engine.threads.transfer import export_thread
 
+REQUESTED = window("the worker carries it out all the same")
+UNSUBMITTED = window("the thread is `interrupted`, and `resume` has it driven")
 PATIENCE_S = 120
 FLOW = """
     for n in range(2):
@@ -130,6 +136,13 @@ class Scene:
             finally:
                 process.kill()  # at once: a thread of a failed test may wait
 
+    def wait_for_worker(self, thread: str) -> None:
+        """Wait until the request for a thread was carried out."""
+        with closing(open_store(self.address, create=False, is_visible=True)) as store:
+            assert isinstance(store, SharedStore)
+            while store.queue.is_requested(parse_thread_id(thread)):
+                time.sleep(0.02)
+
     def back(self) -> Engine:
         """Return the store's copy in a directory."""
         target = Engine.open(self.directory / "back")
@@ -164,6 +177,15 @@ def started(*words: str) -> str:
     return done.out.strip()
 
 
+def killed_at(where: Window, *words: str) -> None:
+    """Run a command that dies in a window."""
+    python = [sys.executable, *at_window(where, "uncaged_cli")]
+    done = subprocess.run(
+        [*python, *words], env=environment(), timeout=PATIENCE_S, check=False, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
 def status_of(thread: str) -> str:
     document = told("thread", thread, "--json").document
     return str(document["status"])
@@ -172,7 +194,8 @@ def status_of(thread: str) -> str:
 @pytest.mark.slow
 def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) -> None:
     """One thread from its start to its end: listed while it runs, paused in an effect, resumed,
-    asked, answered, replayed; its fork is killed in an effect and resumed. Some fifteen seconds.
+    asked, answered, replayed; its fork is paused, killed in an effect and resumed. Two commands
+    die on the way. Some fifteen seconds.
     """
     thread = started("run", "asks")
     assert told("ps", "--json").document[0]["doing"] == "waits for a worker"
@@ -184,12 +207,15 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
         assert [one["status"] for one in told("threads", "asks", "--json").document] == ["running"]
         assert told("resume", thread).code == RefusedError.exit_code
 
-        assert "will pause" in told("pause", thread).out
+        killed_at(REQUESTED, "pause", thread)
+        scene.wait_for_worker(thread)
         scene.server.allowed.release()
         followed = told("thread", thread, "--follow")
         assert followed.code == 8 and "paused" in followed.out
         assert status_of(thread[:12]) == "paused"
 
+        killed_at(UNSUBMITTED, "resume", thread)
+        assert status_of(thread) == "interrupted"
         scene.server.allowed.release()
         resumed = told("resume", thread, "--json")
         assert json.loads(resumed.out.splitlines()[-1])["thread"]["status"] == "waiting"
@@ -201,6 +227,7 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
         scene.server.wait()  # the second request
         fork = started("fork", thread, "--at", "1")
         scene.server.wait()
+        assert "will pause" in told("pause", fork).out
         assert told("kill", fork).out.startswith(f"killed {fork}")
         listed = told("threads", "--status", "killed", "--json").document
         assert [one["threadId"] for one in listed] == [fork]
