@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 
 import sqlalchemy
@@ -44,6 +44,7 @@ another one leave its threads alone.
 MOST_SCHEMA_CHARACTERS = 58
 """PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
 QUEUE = "threads"
+CHILD_QUEUE = "children"
 WORKFLOW = "drive"
 ACTIVE = ["ENQUEUED", "PENDING"]
 POLL_S = 0.2
@@ -67,16 +68,19 @@ class DbosDispatcher:
         self._session = session
         self._watching = DatabaseSession(session.address)
         self._pending = PendingThreads(session)
+        self._obeying: set[tuple[ThreadId, str]] = set()
         self._schema = dispatcher_schema(session)
         self._engine = dbos_engine(session.address)
         self._client: DBOSClient | None = None
 
-    def submit(self, bundle: BundleHash, thread: ThreadId, *, from_line: int) -> None:
+    def submit(
+        self, bundle: BundleHash, thread: ThreadId, *, from_line: int, is_child: bool
+    ) -> None:
         with self._explained():
             self._clients().enqueue(
                 {
                     "workflow_name": WORKFLOW,
-                    "queue_name": QUEUE,
+                    "queue_name": CHILD_QUEUE if is_child else QUEUE,
                     "workflow_id": workflow_id(thread, from_line),
                     "app_version": PROTOCOL,
                 },
@@ -157,6 +161,9 @@ class DbosDispatcher:
                 polling_interval_sec=POLL_S,
                 on_conflict="always_update",
             )
+            DBOS.register_queue(
+                CHILD_QUEUE, polling_interval_sec=POLL_S, on_conflict="always_update"
+            )
 
     def _require_session(self, number: int, lost: threading.Event) -> None:
         self._session.query("SELECT 1")  # a session without a statement counts as frozen
@@ -166,10 +173,25 @@ class DbosDispatcher:
             )
 
     def _obey(self, steer: SteerThread) -> None:
-        """Carry out the requests for threads of this worker."""
-        for thread, event in self._pending.requests():
-            if steer(thread, event):
-                self._pending.obeyed(thread, event)
+        """Begin to carry out the requests for threads of this worker. A kill waits for the kills of
+        child threads, which are requests, too.
+        """
+        for request in self._pending.requests():
+            if request not in self._obeying:
+                self._obeying.add(request)
+                carry_out = threading.Thread(
+                    target=self._carry_out, args=(steer, *request), name="request", daemon=True
+                )
+                carry_out.start()
+
+    def _carry_out(self, steer: SteerThread, thread: ThreadId, event: str) -> None:
+        try:
+            # without the store the process ends, and another worker finds the request
+            with suppress(UncagedError):
+                if steer(thread, event):
+                    self._pending.obeyed(thread, event)
+        finally:
+            self._obeying.discard((thread, event))
 
     def _reap(self) -> None:
         """Have the threads of dead workers driven again, and end the sessions of frozen ones. One
@@ -185,9 +207,14 @@ class DbosDispatcher:
             )
             executors = {one.executor_id for one in running if one.executor_id is not None}
             dead = dead_workers(self._watching, executors)
-            found = [one.workflow_id for one in running if one.executor_id in dead]
-            if found:
-                self._clients().resume_workflows(found, queue_name=QUEUE)
+            for queue in (QUEUE, CHILD_QUEUE):
+                found = [
+                    one.workflow_id
+                    for one in running
+                    if one.executor_id in dead and one.queue_name == queue
+                ]
+                if found:
+                    self._clients().resume_workflows(found, queue_name=queue)
 
     def _any_active(self) -> bool:
         with self._explained():

@@ -109,6 +109,6 @@ FROM unnest(%s::text[]) AS wanted (name) CROSS JOIN LATERAL (
 DRIVEN = """
 SELECT found.status, found.executor_id, {columns} FROM {status} AS found
 JOIN threads ON threads.name = left(found.workflow_uuid, 26)
-WHERE found.queue_name = 'threads' AND found.status IN ('ENQUEUED', 'PENDING')
+WHERE found.queue_name IN ('threads', 'children') AND found.status IN ('ENQUEUED', 'PENDING')
 ORDER BY found.created_at DESC LIMIT %s
 """

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from uncaged_bundles import shapes
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, StorageError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import FlowLimits
 from uncaged_bundles.records import dataclass, field
@@ -71,39 +70,23 @@ class FlowHandler(Handler):
             return refusal
         if context.thread.run_child is not None:
             return context.thread.run_child(
-                context, flow=options.name, prompt=options.prompt, params=options.params
+                context,
+                flow=options.name,
+                prompt=options.prompt,
+                params=options.params,
+                max_rounds=options.max_rounds,
             )
         # the client library, which other effects do not need
         from uncaged_engine.services import children
 
-        engine = children.Engine(context.store)
-        child = children.child_id(context)
-        try:
-            if context.store.journal_of(child) is None:
-                children.begin(
-                    engine,
-                    child,
-                    context,
-                    flow=options.name,
-                    prompt=options.prompt,
-                    params=options.params,
-                    max_rounds=options.max_rounds,
-                )
-        except StorageError as exc:
-            # the same child is started once there is space for its journal
-            raise EnvironmentLacks(f"{options.name}: {exc}") from exc
-        except UncagedError as exc:
-            return Failure.of("flow", f"{options.name}: {exc}")
-        # crash here: the child runs; asked again, we find it
-        try:
-            with context.cancel.on_request(lambda: children.stop(engine, child)):
-                return children.result_of(engine, child, context)
-        except NotFoundError:
-            return Failure.of(
-                "flow",
-                f"{options.name}: its thread {child} was removed before it had ended",
-                threadId=child,
-            )
+        return children.run_to_end(
+            children.Engine(context.store),
+            context,
+            flow=options.name,
+            prompt=options.prompt,
+            params=options.params,
+            max_rounds=options.max_rounds,
+        )
 
 
 def unnamed(options: FlowBody, policy: Mapping[str, object]) -> str | None:

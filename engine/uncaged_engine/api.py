@@ -324,6 +324,10 @@ class Engine:
         """Read one thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
         return view(self.store, *self.store.locate_thread(text))
 
+    def has_thread(self, thread: ThreadId) -> bool:
+        """Tell whether the store has a thread, plain or archived."""
+        return self.store.journal_of(thread) is not None
+
     def follow(
         self, text: str, *, after: int | None = 0, cancel: Cancel | None = None
     ) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -97,8 +97,6 @@ class SharedEngine(Engine):
         free. Raises: as `Engine.run`.
         """
         del launching  # its worker is one of a directory's, and ends by itself
-        if thread is not None or parent is not None:
-            raise RefusedError("a thread of a shared store cannot call flows yet")
         from .api import RunOptions
 
         return start_shared(
@@ -109,6 +107,8 @@ class SharedEngine(Engine):
             params=params or {},
             options=options or RunOptions(),
             chance=self._chance,
+            thread=thread,
+            parent=parent,
         )[1]
 
     def threads(self, flow: str | None = None) -> list[ThreadSummary]:
@@ -153,6 +153,12 @@ class SharedEngine(Engine):
                     if len(found) == limit:
                         break
         return ThreadPage(threads=tuple(found), before=None if after is None else _place_of(after))
+
+    def has_thread(self, thread: ThreadId) -> bool:
+        try:
+            return self._backend.threads.locate(thread).id == thread
+        except NotFoundError:
+            return False
 
     def follow(
         self, text: str, *, after: int | None = 0, cancel: Cancel | None = None
@@ -303,7 +309,8 @@ class SharedEngine(Engine):
         self._backend.queue.withdraw(thread)  # of the time before
         # crash here: the thread is `interrupted`, and `resume` has it driven
         head = self._backend.threads.head(bundle, thread)
-        dispatcher.submit(bundle, thread, from_line=head.lines)
+        is_child = self._backend.threads.locate(thread).by_thread
+        dispatcher.submit(bundle, thread, from_line=head.lines, is_child=is_child)
 
     def _dispatch(self) -> Dispatcher:
         """Return the dispatcher, which takes half a second to load: readers do without."""

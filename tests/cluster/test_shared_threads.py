@@ -41,6 +41,10 @@ from uncaged_engine.threads.transfer import export_thread
 REQUESTED = window("the worker carries it out all the same")
 UNSUBMITTED = window("the thread is `interrupted`, and `resume` has it driven")
 PATIENCE_S = 120
+CALLER = """
+    child = yield {{"flow": {{"name": "{name}", "params": {{}}}}}}
+    return {{"success": child["success"], "message": child["message"]}}
+"""
 FLOW = """
     for n in range(2):
         yield {{"http": {{"url": "http://127.0.0.1:{port}/" + str(n)}}}}
@@ -124,15 +128,15 @@ class Scene:
     directory: Path
 
     @contextmanager
-    def worker(self) -> Iterator[None]:
+    def worker(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
         """Run a worker."""
-        words = [sys.executable, "-m", "uncaged_cli", "work", "--store", self.address]
+        words = [sys.executable, "-m", "uncaged_cli", "work", "--store", self.address, *options]
         home = self.directory / "worker"
         home.mkdir(exist_ok=True)
         variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
         with subprocess.Popen(words, env=variables, cwd=home) as process:
             try:
-                yield
+                yield process
             finally:
                 process.kill()  # at once: a thread of a failed test may wait
 
@@ -162,6 +166,15 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         policy = {"http": {"hosts": [f"127.0.0.1:{server.port}"], "private": True}, "ask": {}}
         flow = source("asks", FLOW.format(port=server.port), policy=policy)
         origin.add("asks", flow, accept=lambda _: True)
+        for name, called in (("calls", "gets"), ("calls-twice", "calls"), ("calls-asks", "asks")):
+            caller = source(name, CALLER.format(name=called), policy={"flow": {}})
+            origin.add(name, caller, accept=lambda _: True)
+        body = f"""
+    got = yield {{"http": {{"url": "http://127.0.0.1:{server.port}/0"}}}}
+    return {{"success": True, "message": str(got["status"])}}
+"""
+        gets = source("gets", body, policy={"http": policy["http"]})
+        origin.add("gets", gets, accept=lambda _: True)
         store = stack.enter_context(closing(open_store(address, create=True, is_visible=True)))
         backend = DirectoryBackend(origin.store)
         copy_store(backend, store, replace=False, progress=lambda _kind, _count: None)
@@ -266,6 +279,37 @@ def test_a_thread_without_a_worker_is_steered_by_the_command(scene: Scene) -> No
         assert told("thread", thread, "--follow").code == 3
     records = scene.back().thread(thread).records
     assert [one.get("control") or one.get("end") for one in records] == ["pause", "killed"]
+
+
+@pytest.mark.slow
+def test_a_flow_calls_flows_on_workers_with_one_slot(scene: Scene) -> None:
+    """Children take no slot, also after the death of the worker that drove them all. A killed
+    parent takes its child with it.
+    """
+    thread = started("run", "calls-twice")
+    with scene.worker("--slots", "1") as first:
+        scene.server.wait()
+        first.kill()
+        first.wait()
+    scene.server.allowed.release()  # of the request whose client is gone
+    with scene.worker("--slots", "1"):
+        scene.server.wait()
+        assert len(told("ps", "--json").document) == 3
+        scene.server.allowed.release()
+        done = told("thread", thread, "--follow", "--json")
+        assert done.code == 0
+        assert json.loads(done.out.splitlines()[-1])["thread"]["message"] == "200"
+
+        other = started("run", "calls-asks")
+        scene.server.wait()
+        assert told("kill", other).code == 0
+        scene.server.allowed.release()
+        newest = told("threads", "-n", "2", "--json").document
+        assert [one["status"] for one in newest] == ["killed", "killed"]
+        assert newest[1]["threadId"] == other
+    copy = scene.back()
+    for one in copy.threads():
+        assert one.status != "completed" or copy.verify(one.thread_id).ok
 
 
 def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
     """
     from uncaged_bundles.storage.store import Store
     from uncaged_engine.sandbox.mechanism import choose
+    from uncaged_engine.services.children import children_in
     from uncaged_engine.settings.loading import load
     from uncaged_engine.shared.driving import ThreadDriving, worker_place
     from uncaged_engine.shared.opening import opened_shared
@@ -69,12 +70,13 @@ def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
     events = WorkerEvents(as_json=as_json)
     _end_on_signals(stop, events)
     chance = Chance()
+    run_child = children_in(chosen.address, store, chance)
     with (
         opened_shared(chosen.address, is_visible=chosen.is_visible) as backend,
         closing(backend.dispatcher()) as dispatcher,
         replica(backend, store, chance) as copies,
     ):
-        driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned)
+        driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned, run_child)
         try:
             dispatcher.work(
                 _noted(driving.drive, events),

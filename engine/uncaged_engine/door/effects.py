@@ -145,8 +145,8 @@ class ThreadContext:
     remember_paths(found): journal and flush the identity of each granted path at its first use;
     returns all that is journalled. left(): the rest of each limit of money, tokens and time that
     binds this thread. screenshots: a person asked for pictures of what it does in a browser.
-    run_child: of a trial, runs the thread that an effect starts as a part of the trial; None
-    otherwise. notify(notification): send it to the person, without waiting.
+    run_child: runs the thread that an effect starts, in a trial or a shared store; None otherwise.
+    notify(notification): send it to the person, without waiting.
     """
 
     store: Store
@@ -166,10 +166,18 @@ class ThreadContext:
 
 
 class RunChild(Protocol):
-    """Run of a flow inside a trial, for the effect that would start a thread of it."""
+    """Run of a flow for the effect that starts a thread of it, where that is no thread of the
+    worker's directory.
+    """
 
     def __call__(
-        self, context: EffectContext, *, flow: str, prompt: str, params: Mapping[str, object]
+        self,
+        context: EffectContext,
+        *,
+        flow: str,
+        prompt: str,
+        params: Mapping[str, object],
+        max_rounds: int | None,
     ) -> Outcome: ...
 
 

@@ -9,18 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, RefusedError
+from uncaged_bundles.errors import (
+    EnvironmentLacks,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UncagedError,
+)
 from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.storage.store import Store
 
 from ..api import Engine
 from ..door.children import depth_of, derived_id
-from ..door.effects import EffectContext
-from ..door.outcomes import Outcome, Void
+from ..door.effects import EffectContext, RunChild
+from ..door.outcomes import Failure, Outcome, Void
 from ..journal.usage import NOTHING, SPENDING_LIMITS, counted_usage
 from ..state.reason import doubt_about
 from ..threads.children import options_of, outcome_of
+from ..threads.starting import Chance
 
-__all__ = ["Engine", "begin", "child_id", "result_of", "stop"]
+__all__ = [
+    "Engine",
+    "begin",
+    "child_id",
+    "children_in",
+    "result_of",
+    "run_to_end",
+    "stop",
+]
 
 _POLL_S = 0.5
 
@@ -55,6 +71,82 @@ def begin(
         thread=child,
         parent=parent,
     )
+
+
+def run_to_end(
+    engine: Engine,
+    context: EffectContext,
+    *,
+    flow: str,
+    prompt: str,
+    params: Mapping[str, object],
+    max_rounds: int | None = None,
+) -> Outcome:
+    """Start the child thread of an effect, or find the one that an earlier attempt started, and
+    return its outcome.
+
+    Raises:
+        EnvironmentLacks: there is no space for its journal, or it was imported.
+    """
+    child = child_id(context)
+    try:
+        if not engine.has_thread(child):
+            begin(
+                engine,
+                child,
+                context,
+                flow=flow,
+                prompt=prompt,
+                params=params,
+                max_rounds=max_rounds,
+            )
+    except StorageError as exc:
+        # the same child is started once there is space for its journal
+        raise EnvironmentLacks(f"{flow}: {exc}") from exc
+    except UncagedError as exc:
+        return Failure.of("flow", f"{flow}: {exc}")
+    # crash here: the child runs; asked again, we find it
+    try:
+        with context.cancel.on_request(lambda: stop(engine, child)):
+            return result_of(engine, child, context)
+    except NotFoundError:
+        return Failure.of(
+            "flow",
+            f"{flow}: its thread {child} was removed before it had ended",
+            threadId=child,
+        )
+
+
+def children_in(address: str, home: Store, chance: Chance) -> RunChild:
+    """Return what starts the children of a shared store's threads in that store, where any worker
+    may drive them, and waits for them.
+
+    Args:
+        home: this machine's directory, with the configuration.
+    """
+
+    def run_child(
+        context: EffectContext,
+        *,
+        flow: str,
+        prompt: str,
+        params: Mapping[str, object],
+        max_rounds: int | None,
+    ) -> Outcome:
+        from ..shared_engine import shared_engine  # a worker of a directory does without
+
+        with shared_engine(
+            address, home, is_visible=False, report=_report_nothing, chance=chance
+        ) as engine:
+            return run_to_end(
+                engine, context, flow=flow, prompt=prompt, params=params, max_rounds=max_rounds
+            )
+
+    return run_child
+
+
+def _report_nothing() -> None:
+    """Report nothing: its parent's followers see that it has not begun."""
 
 
 def stop(engine: Engine, child: ThreadId) -> None:

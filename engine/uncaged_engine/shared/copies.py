@@ -7,6 +7,7 @@ reads the file sees the same state as on the machine of that worker.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,7 +33,9 @@ STOPPED = frozenset(("paused", "waiting"))
 
 
 class ThreadCopies:
-    """Threads of a shared store in a replica's directory."""
+    """Threads of a shared store in a replica's directory. Its methods may be called from several
+    threads of execution; one waits while another one owns a thread.
+    """
 
     def __init__(self, replica: Replica, queue: ThreadQueue) -> None:
         self._replica = replica
@@ -40,6 +43,7 @@ class ThreadCopies:
         self._queue = queue
         self._lines: dict[ThreadId, int] = {}
         self._locks: dict[ThreadId, int] = {}
+        self._lock = threading.RLock()
 
     def locate(self, text: str) -> ThreadEntry:
         """Return a thread by its id, a unique start of it, or ``latest``.
@@ -73,7 +77,8 @@ class ThreadCopies:
         """
         entry = self.locate(text)
         # before the lines: a thread that ends in between is not taken for a dead one
-        self._bring(entry, self._queue.pending([entry.id]).get(entry.id))
+        with self._lock:
+            self._bring(entry, self._queue.pending([entry.id]).get(entry.id))
         return entry.bundle, entry.id, self._replica.files.data_path(entry.bundle, entry.id)
 
     def summaries(self, entries: Sequence[ThreadEntry]) -> Iterator[ThreadSummary]:
@@ -81,7 +86,8 @@ class ThreadCopies:
         live = self._queue.pending([entry.id for entry in entries])
         for entry in entries:
             try:
-                summary = self._summary(entry, live.get(entry.id))
+                with self._lock:
+                    summary = self._summary(entry, live.get(entry.id))
             except UncagedError as exc:
                 summary = _unreadable(entry, exc)
             imported = entry.place < 0
@@ -99,7 +105,7 @@ class ThreadCopies:
             JournalBusy: a worker drives the thread, or another command just writes to it.
         """
         replica = self._replica
-        with self._threads.open(bundle, thread) as owner:
+        with self._lock, self._threads.open(bundle, thread) as owner:
             self._forget(bundle, thread)
             lines = list(lines_of(self._threads, bundle, thread))
             replica.put_journal(bundle, thread, lines, self._threads.notes(bundle, thread))
@@ -157,9 +163,9 @@ class ThreadCopies:
             os.close(self._locks.pop(thread))
         # a worker that takes a stopped thread leaves it
         if worker or (worker is not None and self._read(entry).status not in STOPPED):
-            self._lock(self._replica.files.data_path(bundle, thread), thread)
+            self._show_live(self._replica.files.data_path(bundle, thread), thread)
 
-    def _lock(self, path: Path, thread: ThreadId) -> None:
+    def _show_live(self, path: Path, thread: ThreadId) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         if not lock.take(handle):
             os.close(handle)

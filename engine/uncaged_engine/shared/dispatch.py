@@ -104,12 +104,15 @@ class Dispatcher(Protocol):
     drives a thread.
     """
 
-    def submit(self, bundle: BundleHash, thread: ThreadId, *, from_line: int) -> None:
+    def submit(
+        self, bundle: BundleHash, thread: ThreadId, *, from_line: int, is_child: bool
+    ) -> None:
         """Have a worker drive a thread, once it is in the store; durable when this returns.
         Idempotent.
 
         Args:
             from_line: the number of its lines at present; 0 for one that is not written yet.
+            is_child: it takes no slot, since its parent has one and waits for it.
         """
 
     def work(

@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 
 from uncaged_bundles.errors import (
-    EnvironmentLacks,
     NotFoundError,
     StorageError,
     UncagedError,
@@ -21,8 +20,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 
-from ..door.effects import EffectContext
-from ..door.outcomes import Outcome
+from ..door.effects import RunChild
 from ..journal.file import JournalFile
 from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
@@ -69,9 +67,18 @@ class ThreadDriving:
     """Services of this process's drivers. Make it in a thread of execution that outlives them."""
 
     def __init__(
-        self, replica: Replica, place: WorkerPlace, report: Callable[[ThreadId, str], None]
+        self,
+        replica: Replica,
+        place: WorkerPlace,
+        report: Callable[[ThreadId, str], None],
+        run_child: RunChild,
     ) -> None:
-        """Args: report: called with a sentence for a thread that cannot be driven here."""
+        """
+        Args:
+            report: called with a sentence for a thread that cannot be driven here. run_child: see
+                `ThreadContext`.
+        """
+        self._run_child = run_child
         self._report = report
         self._replica = replica
         self._place = place
@@ -201,7 +208,7 @@ class ThreadDriving:
                     cells=cells,
                     clock_ms=self._place.clock_ms,
                     publish=_publish_nothing,
-                    run_child=_refuse_child,
+                    run_child=self._run_child,
                     sender=self._sender,
                     observers=self._observers,
                 ),
@@ -253,11 +260,6 @@ def _left_word(journal: SharedJournal, files: Store, bundle: BundleHash) -> str 
     # the driver itself states `unknown`, and notifies a person
     goes_on = state == "interrupted" or (state == "unknown" and not history.unsettled)
     return None if goes_on else state
-
-
-def _refuse_child(context: EffectContext, **_call: object) -> Outcome:
-    del context
-    raise EnvironmentLacks("a thread of a shared store cannot call flows yet")
 
 
 def _publish_nothing(_thread: ThreadId, _event: object) -> None:

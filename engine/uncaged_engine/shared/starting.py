@@ -19,10 +19,10 @@ from .dispatch import Dispatcher
 from .replica import Replica
 
 CARRIED_KINDS = frozenset(
-    ("all", "ask", "fetch", "http", "llm", "null", "now", "script", "search", "sleep")
+    ("all", "ask", "fetch", "flow", "http", "llm", "null", "now", "script", "search", "sleep")
 )
-"""Effect kinds that need nothing of the machine that starts a thread. The others need a workspace,
-a person, a browser or another thread, which a worker elsewhere does not have.
+"""Effect kinds that need nothing of the machine that starts a thread. The others need a workspace
+or a browser, which a worker elsewhere does not have.
 """
 
 
@@ -35,19 +35,23 @@ def start_shared(
     params: Mapping[str, object],
     options: RunOptions,
     chance: Chance,
+    thread: ThreadId | None = None,
+    parent: Mapping[str, object] | None = None,
 ) -> tuple[BundleHash, ThreadId]:
     """Start a thread; the store has it when this returns, and a worker drives it once one is free.
 
+    Args:
+        thread, parent: as for `Engine.run`, of a child.
     Raises:
         UncagedError: it cannot start; nothing was written.
     """
     name, bundle_hash = replica.resolve(flow)
     bundle = replica.bundle(bundle_hash)
     require_carried(bundle, options)
-    thread, start = new_start(
+    made, start = new_start(
         store=replica.files,
-        thread=None,
-        parent=None,
+        thread=thread,
+        parent=parent,
         config=load(replica.files),
         bundle=bundle,
         name=name or bundle.descriptor.name,
@@ -57,13 +61,13 @@ def start_shared(
         chance=chance,
     )
     body = start_line(replica.files, start, chance.clock_ms())
-    line, _ = chain.seal(chain.seed(bundle_hash, thread), body)
+    line, _ = chain.seal(chain.seed(bundle_hash, made), body)
     replica.send_blobs(line)
-    dispatcher.submit(bundle_hash, thread, from_line=0)
+    dispatcher.submit(bundle_hash, made, from_line=0, is_child=parent is not None)
     # crash here: submitted and never written; its worker gives it up
-    entry = ThreadEntry(bundle=bundle_hash, id=thread, place=0)
+    entry = ThreadEntry(bundle=bundle_hash, id=made, place=0, by_thread=parent is not None)
     replica.backend.threads.start(entry, [line], ThreadNotes())
-    return bundle_hash, thread
+    return bundle_hash, made
 
 
 def require_carried(bundle: Bundle, options: RunOptions | None = None) -> None:

@@ -290,7 +290,13 @@ class _ChildTrials:
     place: _Place
 
     def __call__(
-        self, context: EffectContext, *, flow: str, prompt: str, params: Mapping[str, object]
+        self,
+        context: EffectContext,
+        *,
+        flow: str,
+        prompt: str,
+        params: Mapping[str, object],
+        max_rounds: int | None,
     ) -> Outcome:
         trials, person = self.trials, self.trials.scratch.person
         registry = Registry(person)
@@ -303,7 +309,7 @@ class _ChildTrials:
                 name=name or bundle.descriptor.name,
                 prompt=prompt,
                 params=params,
-                options=options_of(context),
+                options=replace(options_of(context), max_rounds=max_rounds),
                 place=_Place(step=step, flows=(*self.place.flows, flow)),
                 parent={
                     "threadId": context.thread_id,

@@ -16,6 +16,8 @@ from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.shared import start_cells
+from uncaged_engine.door.effects import EffectContext
+from uncaged_engine.door.outcomes import Outcome
 from uncaged_engine.door.preparing import RunOptions
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
@@ -43,6 +45,10 @@ PLAN = [
 """Effects with a blob, a failure, and a step without an intent."""
 
 
+def no_child(context: EffectContext, **_call: object) -> Outcome:
+    raise AssertionError(f"thread {context.thread_id} calls no flow")
+
+
 @pytest.fixture
 def backend(tmp_path: Path) -> StoreBackend:
     return DirectoryBackend(Store.open(tmp_path / "shared"))
@@ -57,7 +63,7 @@ def copies(backend: StoreBackend, tmp_path: Path) -> Iterator[Replica]:
 @pytest.fixture
 def threads(copies: Replica, tmp_path: Path) -> Iterator[ThreadDriving]:
     where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
-    with closing(ThreadDriving(copies, where, lambda _thread, _problem: None)) as made:
+    with closing(ThreadDriving(copies, where, lambda _thread, _problem: None, no_child)) as made:
         yield made
 
 
@@ -118,7 +124,9 @@ def test_a_bundle_that_was_not_granted_in_the_store_is_not_executed(
     backend.registry.replace(b"flows: {}\n", version=found.version)
     reported: list[str] = []
     where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
-    with closing(ThreadDriving(copies, where, lambda _thread, why: reported.append(why))) as made:
+    with closing(
+        ThreadDriving(copies, where, lambda _thread, why: reported.append(why), no_child)
+    ) as made:
         word = made.drive(placed.bundle.hash, placed.thread, 0, lambda _exchange: None)
     assert word == "interrupted"
     assert "not granted" in reported[0] and len(reported) == 1
@@ -157,13 +165,13 @@ def test_a_submitted_thread_that_was_never_written_is_given_up(
 
 
 def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None:
-    """A workspace, and an effect that calls other flows."""
+    """A workspace, and an effect on a browser."""
     bundle = place(store).bundle
     require_carried(bundle, RunOptions())
     with pytest.raises(RefusedError, match="a workspace and a test command"):
         require_carried(bundle, RunOptions(workspace=Path("/")))
-    text = PLANNED.replace(b"'null': {}", b"'flow': {}").replace(b"'planned'", b"'calling'")
-    with pytest.raises(RefusedError, match="calling uses flow"):
+    text = PLANNED.replace(b"'null': {}", b"'browser': {}").replace(b"'planned'", b"'browsing'")
+    with pytest.raises(RefusedError, match="browsing uses browser"):
         require_carried(place(store, text, number=1).bundle, RunOptions())
 
 
