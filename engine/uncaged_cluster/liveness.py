@@ -44,6 +44,20 @@ def dead_workers(
     return {name for name in names if not _lives(session, name, frozen_s)}
 
 
+def living_workers(session: DatabaseSession, names: Iterable[str]) -> set[str]:
+    """Return those of some workers whose sessions have not ended; frozen ones are among them.
+
+    Args:
+        session: none of a worker's own.
+    """
+    with session.transaction():
+        return {
+            name
+            for name in names
+            if (found := _WORKER.fullmatch(name)) is not None and session.lives(int(found[1]))
+        }
+
+
 def _lives(session: DatabaseSession, name: str, frozen_s: float) -> bool:
     found = _WORKER.fullmatch(name)
     if found is None:

@@ -6,13 +6,14 @@ the library, since it takes longer to load than a list of threads takes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from psycopg import sql
 from uncaged_bundles.ids import ThreadId, parse_thread_id
 from uncaged_engine.services.shared import DrivenThread, SteeringEvent
 
+from .liveness import living_workers
 from .problems import parsed
 from .session import DatabaseSession
 from .threads import ENTRY_COLUMNS, entry_of
@@ -29,16 +30,22 @@ class PendingThreads:
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
         rows = self._rows(PENDING, [list(threads)])
+        workers = self._workers((status, executor) for _, status, executor in rows)
         return {
-            parsed(parse_thread_id, name, "workflow_status"): _worker(status, executor)
-            for name, status, executor in rows
+            parsed(parse_thread_id, row[0], "workflow_status"): worker
+            for row, worker in zip(rows, workers, strict=True)
         }
 
     def driven(self, *, limit: int) -> list[DrivenThread]:
         rows = self._rows(DRIVEN, [limit])
-        return [
-            DrivenThread(entry=entry_of(row[2:]), worker=_worker(row[0], row[1])) for row in rows
-        ]
+        workers = self._workers((status, executor) for status, executor, *_ in rows)
+        found: dict[ThreadId, DrivenThread] = {}
+        for row, worker in zip(rows, workers, strict=True):
+            one = DrivenThread(entry=entry_of(row[2:]), worker=worker)
+            # a thread that was submitted again while its worker left it is there twice
+            if worker or one.entry.id not in found:
+                found[one.entry.id] = one
+        return list(found.values())
 
     def request(self, thread: ThreadId, event: SteeringEvent) -> None:
         self._session.query(
@@ -67,6 +74,14 @@ class PendingThreads:
             "DELETE FROM requests WHERE thread = %s AND event = %s", [thread, event]
         )
 
+    def _workers(self, rows: Iterable[tuple[str, str | None]]) -> list[str]:
+        """Return the worker of each row's status and executor; empty if it died, or none has taken
+        the thread yet.
+        """
+        named = [executor or "" if status == _RUNS else "" for status, executor in rows]
+        living = living_workers(self._session, set(named) - {""})
+        return [name if name in living else "" for name in named]
+
     def _rows(self, statement: Any, values: list[object]) -> list[tuple[Any, ...]]:
         table = f"{sql.Identifier(self._schema).as_string(None)}.workflow_status"
         if self._session.query("SELECT to_regclass(%s)::text", [table]) == [(None,)]:
@@ -91,10 +106,6 @@ def workflow_id(thread: ThreadId, from_line: int) -> str:
     return f"{thread}-{from_line}" if from_line else thread
 
 
-def _worker(status: str, executor: str | None) -> str:
-    return executor or "" if status == _RUNS else ""
-
-
 # a range holds in each collation: an id ends there, or goes on with a hyphen and digits
 PENDING = """
 SELECT wanted.name, found.status, found.executor_id
@@ -102,7 +113,7 @@ FROM unnest(%s::text[]) AS wanted (name) CROSS JOIN LATERAL (
     SELECT status, executor_id FROM {status}
     WHERE workflow_uuid >= wanted.name AND workflow_uuid < wanted.name || 'a'
     AND status IN ('ENQUEUED', 'PENDING')
-    ORDER BY created_at DESC LIMIT 1
+    ORDER BY status DESC, created_at DESC LIMIT 1
 ) AS found
 """
 # constants, of which the server can see that an index of these rows alone has them all

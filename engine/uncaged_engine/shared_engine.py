@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,13 @@ from .journal.journal import Journal, JournalBusy
 from .shared.copies import ThreadCopies
 from .shared.dispatch import Dispatcher, SharedStore
 from .shared.following import follow_shared
+from .shared.journal import left_word
 from .shared.opening import opened_shared
 from .shared.replica import Replica, replica
 from .shared.starting import require_carried, start_shared
 from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, summarise
+from .state.states import refusal
 from .steps.accepting import accept as accept_request
 from .stores.protocol import ThreadEntry, ThreadNotes
 from .threads.following import Event
@@ -47,6 +49,8 @@ PAGE = 100
 MOST_DRIVEN = 1000
 STEER_TIMEOUT_S = 30.0
 """How long a worker may take to carry a pause or a kill out, which it looks for every second."""
+BUSY_S = 10.0
+"""How long another command, or a worker that leaves a thread, may keep its journal."""
 POLL_S = 0.1
 
 
@@ -174,9 +178,9 @@ class SharedEngine(Engine):
         place = 0
         for event in follow_shared(
             self._replica,
-            self._backend.queue,
             bundle,
             thread,
+            is_left=lambda: self._copies.is_left(thread),
             still_waits=self._report,
             cancel=cancel,
         ):
@@ -252,7 +256,7 @@ class SharedEngine(Engine):
         while time.monotonic() < give_up_s:
             if is_asked and not queue.is_requested(thread):
                 return thread  # the worker has carried it out
-            with suppress(JournalBusy), self._journal(bundle, thread) as journal:
+            with suppress(JournalBusy), self._copies.owned(bundle, thread) as journal:
                 if is_asked:
                     if not queue.is_requested(thread):
                         return thread
@@ -272,7 +276,19 @@ class SharedEngine(Engine):
 
     @contextmanager
     def _journal(self, bundle: BundleHash, thread: ThreadId) -> Iterator[Journal]:
-        with self._copies.owned(bundle, thread) as journal:
+        """Own a thread's journal for a block, once another command or a worker that leaves the
+        thread has closed it.
+        """
+        give_up_s = time.monotonic() + BUSY_S
+        with ExitStack() as stack:
+            while True:
+                try:
+                    journal = stack.enter_context(self._copies.owned(bundle, thread))
+                    break
+                except JournalBusy:
+                    if time.monotonic() > give_up_s:
+                        raise
+                time.sleep(POLL_S)
             yield journal
 
     def _rouse(self, bundle: BundleHash) -> None:
@@ -302,15 +318,19 @@ class SharedEngine(Engine):
         del options, launching
         require_carried(self._replica.bundle(bundle))
         dispatcher = self._dispatch()
+        queue, resume = self._backend.queue, more.get("resume")
         with self._journal(bundle, thread) as journal:
-            accept_request(
-                journal, self.store, (bundle, thread), more.get("resume"), self.clock_ms()
-            )
-        self._backend.queue.withdraw(thread)  # of the time before
-        # crash here: the thread is `interrupted`, and `resume` has it driven
-        head = self._backend.threads.head(bundle, thread)
-        is_child = self._backend.threads.locate(thread).by_thread
-        dispatcher.submit(bundle, thread, from_line=head.lines, is_child=is_child)
+            # the worker that takes it from the queue reads the journal after this
+            is_queued = queue.pending([thread]).get(thread) == ""
+            if is_queued and resume is not None and left_word(journal, self.store, bundle) is None:
+                raise RefusedError(refusal("running", "resume", thread))  # another's was first
+            accept_request(journal, self.store, (bundle, thread), resume, self.clock_ms())
+            queue.withdraw(thread)  # of the time before
+            # crash here: the thread is `interrupted`, and `resume` has it driven
+            if not is_queued:
+                head = self._backend.threads.head(bundle, thread)
+                is_child = self._backend.threads.locate(thread).by_thread
+                dispatcher.submit(bundle, thread, from_line=head.lines, is_child=is_child)
 
     def _dispatch(self) -> Dispatcher:
         """Return the dispatcher, which takes half a second to load: readers do without."""

@@ -312,6 +312,32 @@ def test_a_flow_calls_flows_on_workers_with_one_slot(scene: Scene) -> None:
         assert one.status != "completed" or copy.verify(one.thread_id).ok
 
 
+def test_a_thread_of_a_dead_worker_is_steered_by_the_command(
+    scene: Scene, postgres: PostgresServer
+) -> None:
+    """It counts as one that waits; a resume leaves it in the queue, where it is, once."""
+    thread = started("run", "asks")
+    schema = scene.address.partition("schema=")[2]
+    with postgres.connect(options=f"-c search_path={schema}_dbos") as rows:
+        rows.execute(
+            "UPDATE workflow_status SET status = 'PENDING', executor_id = 'gone.1#999999'"
+            " WHERE workflow_uuid = %s",
+            [thread],
+        )
+        [waiting] = told("ps", "--json").document
+        assert (waiting["worker"], waiting["doing"]) == ("", "waits for a worker")
+        assert told("pause", thread).out == f"paused {thread}\n"
+        followed = told("thread", thread, "--follow")
+        assert followed.code == 8 and "paused" in followed.out
+        assert told("resume", thread, "--detach").code == 0
+        assert "is running" in told("resume", thread, "--detach").err
+        assert len(told("ps", "--json").document) == 1
+        counted = "SELECT count(*) FROM workflow_status WHERE workflow_uuid LIKE %s"
+        assert rows.execute(counted, [f"{thread}%"]).fetchone() == (1,)
+    assert told("kill", thread).code == 0
+    assert status_of(thread) == "killed"
+
+
 def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -> None:
     """Each byte: bundle, journal and blobs."""
     thread = started("run", "asks", "--prompt", "x" * 100_000)

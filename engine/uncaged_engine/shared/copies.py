@@ -97,6 +97,16 @@ class ThreadCopies:
         """Return the workers of those threads that are driven or wait (`ThreadQueue.pending`)."""
         return self._queue.pending(threads)
 
+    def is_left(self, thread: ThreadId) -> bool:
+        """Tell whether no worker drives a thread or will, so that it stays as it is."""
+        worker = self._queue.pending([thread]).get(thread)
+        if worker == "":
+            entry = self.locate(thread)
+            with self._lock:
+                self._bring(entry, worker)
+                return self._read(entry).status in STOPPED
+        return worker is None
+
     @contextmanager
     def owned(self, bundle: BundleHash, thread: ThreadId) -> Iterator[SharedJournal]:
         """Own a thread's journal for a block.

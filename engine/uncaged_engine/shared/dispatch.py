@@ -70,7 +70,9 @@ SteerThread = Callable[[ThreadId, str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivenThread:
-    """A thread that a worker drives. worker: its name; empty if the thread waits for one."""
+    """A thread that a worker drives. worker: its name; empty if the thread waits for one, also
+    after a death.
+    """
 
     entry: ThreadEntry
     worker: str
@@ -80,8 +82,8 @@ class ThreadQueue(Protocol):
     """Threads that workers drive or will drive, and requests to those workers."""
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
-        """Return those of *threads* that a worker drives, with its name, and those that wait for
-        one, with an empty name.
+        """Return those of *threads* that a living worker drives, with its name, and those that wait
+        for one, with an empty name.
         """
 
     def driven(self, *, limit: int) -> list[DrivenThread]:

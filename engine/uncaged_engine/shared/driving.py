@@ -18,7 +18,6 @@ from uncaged_bundles.errors import (
 )
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
-from uncaged_bundles.storage.store import Store
 
 from ..door.effects import RunChild
 from ..journal.file import JournalFile
@@ -26,8 +25,6 @@ from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
 from ..notify.sender import Sender
 from ..settings.loading import load
-from ..state.observe import facts_of
-from ..state.states import status
 from ..steps.driver import Driver
 from ..steps.observing import Observers
 from ..steps.request import DriveRequest, WorkerContext
@@ -35,7 +32,7 @@ from ..stores.protocol import LineOwner
 from ..stores.reading import lines_of
 from .cell_pool import CellPool
 from .dispatch import ExchangeReader, Recorder, ThreadExchange
-from .journal import SharedJournal
+from .journal import SharedJournal, left_word
 from .replica import Replica
 
 START_GRACE_S = 30.0
@@ -172,7 +169,7 @@ class ThreadDriving:
         file = JournalFile.open(files, bundle, thread)
         journal = SharedJournal(file, owner, send_blobs=replica.send_blobs, sent=exchanges.add)
         try:
-            left = _left_word(journal, files, bundle)
+            left = left_word(journal, files, bundle)
             if left is not None:
                 return left
             try:
@@ -249,17 +246,6 @@ class _RecordedExchanges:
 def worker_place(clock_ms: Callable[[], int]) -> WorkerPlace:
     """Return this process's directory and variables."""
     return WorkerPlace(directory=Path.cwd(), environment=dict(os.environ), clock_ms=clock_ms)
-
-
-def _left_word(journal: SharedJournal, files: Store, bundle: BundleHash) -> str | None:
-    """Return the state of a thread that was left for a person, or has ended; None for one that goes
-    on. A dispatcher drives a thread again if its worker died before it reported the word.
-    """
-    history = journal.history
-    state = status(facts_of(history, files, bundle, journal.blobs), locked=False)
-    # the driver itself states `unknown`, and notifies a person
-    goes_on = state == "interrupted" or (state == "unknown" and not history.unsettled)
-    return None if goes_on else state
 
 
 def _publish_nothing(_thread: ThreadId, _event: object) -> None:

@@ -15,7 +15,6 @@ from ..journal.blobs import BlobDirectory, named_in
 from ..journal.lines import END
 from ..state.observe import parse_records
 from ..threads.following import Event
-from .dispatch import ThreadQueue
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -30,22 +29,23 @@ OUTAGE_S = 60.0
 
 def follow_shared(
     replica: Replica,
-    queue: ThreadQueue,
     bundle: BundleHash,
     thread: ThreadId,
     *,
+    is_left: Callable[[], bool],
     still_waits: Callable[[], None],
     cancel: Cancel | None = None,
 ) -> Iterator[Event]:
     """Yield the records of a thread from its start on, until it has ended or no worker has it.
 
     Args:
+        is_left: tells whether no worker drives the thread or will.
         still_waits: called once if there is nothing but the start record after `PATIENCE_S`.
         cancel: ends the stream from another thread of execution, within `LOOK_S`.
     """
     blobs = BlobDirectory(replica.files.blobs)
     place = 0
-    for line in _lines(replica, queue, (bundle, thread), still_waits):
+    for line in _lines(replica, (bundle, thread), is_left, still_waits):
         if cancel is not None and cancel.requested:
             return
         if line is None:
@@ -65,8 +65,8 @@ def follow_shared(
 
 def _lines(
     replica: Replica,
-    queue: ThreadQueue,
     thread: tuple[BundleHash, ThreadId],
+    is_left: Callable[[], bool],
     still_waits: Callable[[], None],
 ) -> Iterator[bytes | None]:
     """Yield lines until no worker has the thread, also past an outage of the store; None each time
@@ -78,7 +78,7 @@ def _lines(
     while True:
         replies = 0
         try:
-            for line in _until_left(replica, queue, thread, number):
+            for line in _until_left(replica, thread, number, is_left):
                 replies += 1
                 # a single reply without a line may come between two failures of one outage
                 if line is not None or replies > 1:
@@ -100,17 +100,20 @@ def _lines(
 
 
 def _until_left(
-    replica: Replica, queue: ThreadQueue, thread: tuple[BundleHash, ThreadId], number: int
+    replica: Replica,
+    thread: tuple[BundleHash, ThreadId],
+    number: int,
+    is_left: Callable[[], bool],
 ) -> Iterator[bytes | None]:
     """Yield lines, and None for each time without one at which store and dispatcher replied."""
-    is_left = False
+    was_left = False
     following = replica.backend.threads.follow(*thread, from_line=number, timeout_s=LOOK_S)
     with closing(following) as stream:
         for lines in stream:
             yield from lines
             if not lines:
-                if is_left:
+                if was_left:
                     return
                 # the lines that came before its end are read once more
-                is_left = thread[1] not in queue.pending([thread[1]])
+                was_left = is_left()
                 yield None

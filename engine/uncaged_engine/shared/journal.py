@@ -13,13 +13,17 @@ import time
 from collections.abc import Callable, Sequence
 
 from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.store import Store
 
 from ..journal.blobs import Blobs
 from ..journal.file import JournalFile
-from ..journal.journal import JournalBroken
+from ..journal.journal import Journal, JournalBroken
 from ..journal.origin import ThreadOrigin
 from ..journal.recover import History
 from ..journal.trouble import Trouble
+from ..state.observe import facts_of
+from ..state.states import State, status
 from ..stores.protocol import LineOwner
 
 
@@ -114,6 +118,17 @@ class SharedJournal:
     def _require_kept(self) -> None:
         if self.lost is not None:
             raise JournalBroken(str(self.lost)) from self.lost
+
+
+def left_word(journal: Journal, files: Store, bundle: BundleHash) -> State | None:
+    """Return the state of a thread that was left for a person, or has ended; None for one that goes
+    on. A dispatcher drives a thread again if its worker died before it reported the word.
+    """
+    history = journal.history
+    state = status(facts_of(history, files, bundle, journal.blobs), locked=False)
+    # the driver itself states `unknown`, and notifies a person
+    goes_on = state == "interrupted" or (state == "unknown" and not history.unsettled)
+    return None if goes_on else state
 
 
 def _ignore(_size: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,29 +25,35 @@ from uncaged_engine.threads.starting import Chance
 
 @dataclass
 class ScriptedQueue:
-    """A queue that leaves each thread after *until* questions. asked: the threads that it
-    was asked about. failing: the questions, from 1 on, that it cannot reply to.
+    """A queue in which a thread is left after *until* questions. asked: how many there were.
+    failing: the questions, from 1 on, that it cannot reply to.
     """
 
-    asked: list[str] = field(default_factory=list)
+    asked: int = 0
     until: int = 0
     failing: tuple[int, ...] = ()
 
-    def pending(self, threads: list[str]) -> dict[str, str]:
-        self.asked += threads
-        if len(self.asked) in self.failing:
+    def is_left(self) -> bool:
+        self.asked += 1
+        if self.asked in self.failing:
             raise StorageError("the queue is gone")
-        return dict.fromkeys(threads, "worker") if len(self.asked) <= self.until else {}
+        return self.asked > self.until
 
 
 def followed(
-    root: Path, found: Script, queue: Any, *, still_waits: Callable[[], None] = lambda: None
+    root: Path,
+    found: Script,
+    queue: ScriptedQueue,
+    *,
+    still_waits: Callable[[], None] = lambda: None,
 ) -> list[Any]:
     """Follow a thread of a directory to the end of its stream; return its records."""
     backend = DirectoryBackend(Store.open(root))
     backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
     with replica(backend, Store.open(root), Chance(clock_ms=lambda: NOW_MS)) as copies:
-        events = follow_shared(copies, queue, found.bundle, found.thread, still_waits=still_waits)
+        events = follow_shared(
+            copies, found.bundle, found.thread, is_left=queue.is_left, still_waits=still_waits
+        )
         return [one.body for one in events]
 
 
@@ -62,14 +68,14 @@ def test_an_ended_thread_is_followed_to_its_end(tmp_path: Path) -> None:
     records = followed(tmp_path, script(steps=2).end("completed", result=None), queue)
     assert [one.get("seq") for one in records] == [None, 1, 1, 2, 2, None]
     assert records[-1]["end"] == "completed"
-    assert queue.asked == []
+    assert queue.asked == 0
 
 
 def test_a_thread_that_no_worker_has_is_left(tmp_path: Path) -> None:
     """Without an end, the stream closes once no worker has it, as the queue says."""
     queue, found = ScriptedQueue(), script(steps=2)
     assert len(followed(tmp_path, found, queue)) == len(found.sealed)
-    assert queue.asked == [found.thread]
+    assert queue.asked == 1
 
 
 def test_a_follower_is_told_once_that_nothing_begins(
@@ -82,7 +88,7 @@ def test_a_follower_is_told_once_that_nothing_begins(
         queue = ScriptedQueue(until=3)
         found = script(steps=steps)
         followed(tmp_path / name, found, queue, still_waits=partial(told.append, name))
-        assert len(queue.asked) == 4
+        assert queue.asked == 4
     assert told == ["waits"]
 
 
@@ -118,7 +124,7 @@ def test_an_outage_that_the_store_overcame_is_no_part_of_the_next(
     queue = ScriptedQueue(until=6, failing=(2, 5))
     found = script(steps=1)
     assert len(followed(tmp_path, found, queue)) == len(found.sealed)
-    assert len(queue.asked) == 7
+    assert queue.asked == 7
     with pytest.raises(StorageError, match="the queue is gone"):
         followed(tmp_path / "b", found, ScriptedQueue(until=6, failing=(2, 3)))
 
@@ -128,18 +134,20 @@ def test_an_end_that_was_resumed_is_followed_past(tmp_path: Path) -> None:
     queue = ScriptedQueue()
     found = script(steps=1).end("killed").control("resume").end("completed", result=None)
     assert len(followed(tmp_path, found, queue)) == len(found.sealed)
-    assert queue.asked == []
+    assert queue.asked == 0
 
 
 def test_a_follower_that_is_cancelled_leaves(tmp_path: Path) -> None:
     """A waiting follower ends at the next look."""
     cancel, found = Cancel(), script(steps=1)
-    queue: Any = ScriptedQueue(until=1_000_000)
+    queue = ScriptedQueue(until=1_000_000)
     backend = DirectoryBackend(Store.open(tmp_path))
     backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
     with replica(backend, Store.open(tmp_path), Chance(clock_ms=lambda: NOW_MS)) as copies:
         place = found.bundle, found.thread
-        stream = follow_shared(copies, queue, *place, still_waits=lambda: None, cancel=cancel)
+        stream = follow_shared(
+            copies, *place, is_left=queue.is_left, still_waits=lambda: None, cancel=cancel
+        )
         seen = [next(stream) for _ in found.sealed]
         cancel.request()
         assert list(stream) == []
