@@ -103,7 +103,11 @@ def test_twenty_followers_cost_one_write_each_and_batch(engine: Engine, tmp_path
     told: list[int] = []
     calls = ["write", "pwrite64", "sendto", "sendmsg"]
     with worker(
-        engine.store, placed.bundle.hash, before=strace(tmp_path / "log", calls=calls), stays=True
+        engine.store,
+        placed.bundle.hash,
+        python=("-m", "testbed.patched", "slow-batches", "uncaged_engine.worker"),
+        before=strace(tmp_path / "log", calls=calls),
+        stays=True,
     ) as process:
         client.request(engine.store, placed.bundle.hash, drive_message(placed), start=False)
         followers = [

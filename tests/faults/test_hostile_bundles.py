@@ -32,6 +32,7 @@ from testbed.cells import (
 from testbed.users import as_user
 from uncaged_bundles.errors import BundleError
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_engine.cells import cell as cell_module
 from uncaged_engine.cells.cell import Cell, CellDied, CellLimits
 from uncaged_engine.cells.reply import BundleReply
 from uncaged_engine.sandbox.interpreter import find_interpreter
@@ -570,8 +571,9 @@ def test_an_endless_answer_is_cut(mechanism: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_closed_pipe_is_a_dead_cell(mechanism: str) -> None:
+def test_a_closed_pipe_is_a_dead_cell(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bundle that closes the answering end does not block its caller."""
+    monkeypatch.setattr(cell_module, "EXIT_GRACE_MS", 100)
     source = (
         f"{FORGE}\ndef run(input, options):\n    for fd in pipes():\n        posix.close(fd)\n"
         "    while True:\n        pass\n    yield\n"
@@ -673,7 +675,7 @@ def test_a_memory_bomb_is_an_error(mechanism: str, body: str) -> None:
         CellLimits(memory_bytes=1 << 28),
     ) as cell:
         try:
-            reply = cell.ask("S", 1, 0, START, deadline_s=20)
+            reply = cell.ask("S", 1, 0, START, deadline_s=120)
         except CellDied as died:
             assert died.reason == "died"
         else:
@@ -697,7 +699,7 @@ def test_a_recursion_bomb_is_an_error(mechanism: str, source: str) -> None:
     """The bundle gets RecursionError, or its process crashes where it raised Python's limit."""
     try:
         with cell_for(source, mechanism, CellLimits(memory_bytes=1 << 27)) as cell:
-            reply = cell.ask("S", 1, 0, START, deadline_s=30)
+            reply = cell.ask("S", 1, 0, START, deadline_s=120)
     except CellDied as died:
         assert died.reason == "died"
         assert "signal 11" in died.detail or "Fatal Python error" in died.detail

@@ -29,6 +29,7 @@ from uncaged_engine.journal import file, lock
 from uncaged_engine.sandbox import script_start
 from uncaged_engine.state.undecided import Doubt
 from uncaged_engine.steps import commands, fast_lane, loop
+from uncaged_engine.worker import hub
 
 
 def no_flush() -> None:
@@ -95,6 +96,11 @@ def patient_cell() -> None:
     """Let an outcome wait a minute for the bundle's next effect."""
     limits = partial(cell.CellLimits, slow_ms=60_000)
     cell.CellLimits = limits  # type: ignore[assignment, misc]
+
+
+def slow_batches() -> None:
+    """Send followers a batch a second, so that their number depends little on the machine."""
+    hub.Hub.__init__.__kwdefaults__["batch_s"] = 1.0  # type: ignore[index]
 
 
 def flush_each_line() -> None:
@@ -184,6 +190,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "scratch-write-ENOSPC": broken_scratch("write", errno.ENOSPC),
     "flush-each-line": flush_each_line,
     "patient-cell": patient_cell,
+    "slow-batches": slow_batches,
     "no-registry-lock": no_registry_lock,
     "clock-back": clock_back,
     "bug-in-null": bug_in_null,

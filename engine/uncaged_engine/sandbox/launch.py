@@ -24,7 +24,10 @@ from .rlimits import RESOURCES, Limit
 STDERR_BYTES = 4096
 _REQUEST_PIPE_BYTES = 1 << 20
 _WRITE_PROBES = ("/uncaged-probe", "/tmp/uncaged-probe", "/dev/shm/uncaged-probe", "uncaged-probe")  # noqa: S108 - it must not be writable
-EXIT_GRACE_MS = 500
+EXIT_GRACE_MS = 5_000
+"""How long a process that closed its pipes may take to end: a crash on a busy machine takes more
+than a second, and its exit status says why it happened.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
