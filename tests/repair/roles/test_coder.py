@@ -206,7 +206,10 @@ def test_tests_that_write_everywhere_disturb_nothing(make_repository: Make) -> N
         {"code_of.py": "def twice(x):\n    return x + 2\n", "test_code.py": tests}
     )
     assert made.play("coder").meta["status"] == "all-done"
-    assert made.read("code_of.py") == "def twice(x):\n    return x * 2\n"
+    # which of the two is tried first is not of interest here
+    assert made.read("code_of.py") in {
+        f"def twice(x):\n    return x {twice}\n" for twice in ("* 2", "+ x")
+    }
     assert made.git("status", "--porcelain") == "M code_of.py"
 
 
