@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import tempfile
 import time
@@ -14,6 +15,8 @@ from pathlib import Path
 from uncaged_bundles.version import __version__
 
 EXIT_BUG = 70
+_PASSWORD = re.compile(r"(?<=://)[^/?]*(?=@)|(?<=password=)[^&]*")
+"""User and password, and the parameter of a password, in the address of a store."""
 
 
 def write_report(
@@ -23,7 +26,7 @@ def write_report(
     text = "\n".join(
         (
             f"uncaged-workflow {__version__}, Python {sys.version.split()[0]}, {platform.platform()}",
-            f"arguments: {list(argv)!r}",
+            f"arguments: {[_without_password(word) for word in argv]!r}",
             f"directory: {os.environ.get('PWD', '?')}",
             "",
             "".join(traceback.format_exception(problem)),
@@ -40,6 +43,10 @@ def write_report(
             report.write(text)
         return Path(name)
     return None
+
+
+def _without_password(word: str) -> str:
+    return _PASSWORD.sub("…", word)
 
 
 def _run_directory(environment: Mapping[str, str]) -> Path:

@@ -29,6 +29,16 @@ def test_the_report_is_private_and_whole(tmp_path: Path) -> None:
     assert "['run', 'x']" in text
 
 
+def test_the_report_has_no_password_of_an_address(tmp_path: Path) -> None:
+    """The arguments may have the address of a store with a password, which is refused elsewhere."""
+    (tmp_path / "run").mkdir()
+    words = ["--store=postgresql://me:s3cr@host/db", "postgresql:///db?password=s3cr&schema=a"]
+    path = write_report(boom(), words, {"UNCAGED_WORKFLOW_HOME": str(tmp_path)})
+    assert path is not None
+    text = path.read_text()
+    assert "s3cr" not in text and "host/db" in text and "schema=a" in text
+
+
 def test_without_a_store_the_report_is_in_the_temporary_directory(tmp_path: Path) -> None:
     """A report never fails for want of a directory."""
     path = write_report(boom(), [], {"UNCAGED_WORKFLOW_HOME": str(tmp_path / "none")})

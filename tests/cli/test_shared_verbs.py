@@ -80,6 +80,16 @@ def test_a_next_step_is_for_the_same_store(command: str, expected: str | None) -
         assert on_same_store(command) == expected
 
 
+def test_an_import_is_refused_beside_a_variable_and_not_offered() -> None:
+    """`import` works on a directory; without ``--store`` a variable or a file names the store."""
+    context = click.Context(click.Command("export"))
+    with context:
+        context.meta[stores._ADDRESS] = None
+        note_shared(context)
+        assert on_same_store("uncaged-workflow import x") is None
+        assert on_same_store("uncaged-workflow store check x") == "uncaged-workflow store check x"
+
+
 def test_the_verbs_of_a_shared_store_have_the_option() -> None:
     """The list by which next steps are chosen is that of the verbs themselves."""
     with click.Context(group) as context:

@@ -90,13 +90,19 @@ def complete_former(
 
 
 def complete_threads(
-    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete ``latest`` and the newest thread ids."""
+    """Complete ``latest`` and the newest thread ids; of a shared store ``latest`` alone, since a
+    server may be slow to answer.
+    """
     from uncaged_bundles.storage.store import LATEST, Store
     from uncaged_engine.threads.names import newest_ids
 
+    from .stores import names_shared
+
     named = [LATEST] * LATEST.startswith(incomplete)
+    if names_shared(context):
+        return [CompletionItem(name) for name in named]
     try:
         ids = newest_ids(Store.open(), incomplete.upper(), MAX_COMPLETED_THREADS - len(named))
     except (UncagedError, OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,11 @@ SHARED_VERBS = frozenset(
     )
 )
 """Verbs with the option ``--store``."""
-OF_ANY_STORE = frozenset(("import", "store"))
+OF_ANY_STORE = frozenset(("store",))
+OF_DIRECTORIES = frozenset(("import",))
 _ADDRESS = f"{__name__}.address"
 _IS_SHARED = f"{__name__}.is_shared"
-_SETTING = b"\nstore:"
+_SETTING = re.compile(rb"(?:^|[\n{,])[ \t]*[\"']?store[\"']?[ \t]*:")
 
 
 def complete_addresses(
@@ -106,6 +108,17 @@ def needed_store(home: Store) -> ChosenStore:
     return chosen
 
 
+def names_shared(context: click.Context) -> bool:
+    """Tell whether a shared store is named, for completion: without an error."""
+    from uncaged_bundles.errors import UncagedError
+    from uncaged_bundles.storage.store import Store
+
+    try:
+        return chosen_store(context, Store.open()) is not None
+    except (UncagedError, OSError):
+        return False
+
+
 def is_for_shared(context: click.Context | None) -> bool:
     """Tell whether the verb works on a shared store."""
     return context is not None and _ADDRESS in context.meta
@@ -125,6 +138,8 @@ def on_same_store(command: str) -> str | None:
     if context is None or not context.meta.get(_IS_SHARED) or program != PROGRAM:
         return command
     verb = words.partition(" ")[0]
+    if verb in OF_DIRECTORIES and context.meta.get(_ADDRESS) is not None:
+        return command  # refused if a variable or config.yaml names the store
     if verb not in SHARED_VERBS:
         return command if verb in OF_ANY_STORE else None
     return f"{command}{option_of_store()}"
@@ -145,4 +160,4 @@ def _may_name_store(home: Store) -> bool:
         data = home.config_path.read_bytes()
     except OSError:
         return False  # who reads the settings says so
-    return _SETTING in b"\n" + data
+    return _SETTING.search(data) is not None

@@ -93,6 +93,9 @@ def explain(error: ValidationError) -> Iterator[str]:
     """Yield each problem with its dotted key, and for an unknown key the nearest known one."""
     for item in error.errors():
         where = ".".join(str(part) for part in item["loc"])
+        if where == "store":  # without the value, which may have a password
+            yield f"{where}: {item['msg']}, such as postgresql://HOST/DATABASE"
+            continue
         if item["type"] in ("model_type", "dict_type"):
             yield f"{where}: must be a mapping of keys to values, not {item['input']!r}"
             continue
