@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -209,7 +209,11 @@ class SharedEngine(Engine):
             if bundles is not None and one.entry.bundle not in bundles:
                 continue
             rows = RowCount()
-            for record in self.thread(one.entry.id).records:
+            try:
+                records = self.thread(one.entry.id).records
+            except DamagedError:
+                continue  # `threads` lists it; it hides no other
+            for record in records:
                 rows.add(record)
             step = rows.open_step()
             doing = None if step is None else step["label"]

@@ -338,6 +338,22 @@ def test_a_thread_of_a_dead_worker_is_steered_by_the_command(
     assert status_of(thread) == "killed"
 
 
+def test_a_damaged_thread_hides_no_other(scene: Scene, postgres: PostgresServer) -> None:
+    """`ps` lists the threads beside it, and `threads` names the damage."""
+    thread, damaged = started("run", "asks"), started("run", "asks")
+    schema = scene.address.partition("schema=")[2]
+    change = "UPDATE thread_lines SET line = {} FROM threads WHERE log = number AND name = %s"
+    with postgres.connect(options=f"-c search_path={schema}") as rows:
+        rows.execute(change.format("line || '\\x20'"), [damaged])
+        try:
+            assert [one["threadId"] for one in told("ps", "--json").document] == [thread]
+            newest = told("threads", "-n", "2", "--json").document
+            assert [one["status"] for one in newest] == ["corrupt", "running"]
+        finally:
+            rows.execute(change.format("rtrim(line, '\\x20')"), [damaged])
+    assert told("kill", thread, damaged).code == 0
+
+
 def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -> None:
     """Each byte: bundle, journal and blobs."""
     thread = started("run", "asks", "--prompt", "x" * 100_000)
