@@ -52,6 +52,7 @@ STEER_TIMEOUT_S = 30.0
 BUSY_S = 10.0
 """How long another command, or a worker that leaves a thread, may keep its journal."""
 POLL_S = 0.1
+_LEFT_BY: Mapping[SteeringEvent, str] = {"pause": "paused", "kill": "killed"}
 
 
 class SharedEngine(Engine):
@@ -265,6 +266,9 @@ class SharedEngine(Engine):
                     if not queue.is_requested(thread):
                         return thread
                     queue.withdraw(thread)
+                    # its worker has written the event, and was about to delete the request
+                    if left_word(journal, self.store, bundle) == _LEFT_BY[event]:
+                        return thread
                 write_event(journal, self.store, (bundle, thread), event, self.clock_ms())
                 return thread
             if not is_asked:
