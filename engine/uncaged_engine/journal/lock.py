@@ -19,6 +19,7 @@ _LAYOUT = "hhqqi4x"  # struct flock on 64-bit Linux: type, whence, start, length
 _SET = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _GET = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
 _WHOLE_FILE = struct.pack(_LAYOUT, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+_UNLOCKED = struct.pack(_LAYOUT, fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
 
 
 def take(fd: int) -> bool:
@@ -30,6 +31,14 @@ def take(fd: int) -> bool:
             return False
         raise
     return True
+
+
+def release(fd: int) -> None:
+    """Release the lock and close the file. A close alone would leave the lock to a child process
+    that is being started by another thread of execution, until it runs its program.
+    """
+    fcntl.fcntl(fd, _SET, _UNLOCKED)
+    os.close(fd)
 
 
 def is_held(fd: int) -> bool:

@@ -133,7 +133,7 @@ class ThreadCopies:
     def close(self) -> None:
         """Release the locks of the copies."""
         while self._locks:
-            os.close(self._locks.popitem()[1])
+            lock.release(self._locks.popitem()[1])
 
     def _summary(self, entry: ThreadEntry, worker: str | None) -> ThreadSummary:
         ends = self._threads.ends(entry.bundle, entry.id, limit=TAIL_LINES)
@@ -170,7 +170,7 @@ class ThreadCopies:
             self._replica.add_lines(bundle, thread, lines)
         self._lines[thread] = (known or 0) + len(lines)
         if thread in self._locks:
-            os.close(self._locks.pop(thread))
+            lock.release(self._locks.pop(thread))
         # a worker that takes a stopped thread leaves it
         if worker or (worker is not None and self._read(entry).status not in STOPPED):
             self._show_live(self._replica.files.data_path(bundle, thread), thread)
@@ -184,7 +184,7 @@ class ThreadCopies:
 
     def _forget(self, bundle: BundleHash, thread: ThreadId) -> None:
         if thread in self._locks:
-            os.close(self._locks.pop(thread))
+            lock.release(self._locks.pop(thread))
         self._lines.pop(thread, None)
         self._replica.drop_journal(bundle, thread)
 
