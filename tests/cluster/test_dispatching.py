@@ -6,17 +6,16 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy.exc import DBAPIError
+from testbed.answering import answering
 from testbed.bundles import source
 from testbed.documents import check_document
 from testbed.foreground import at_window, environment
@@ -66,27 +65,8 @@ class CountingServer:
 @contextmanager
 def counting_server() -> Iterator[CountingServer]:
     counting = CountingServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            counting.answer(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"ok")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Ignore that a killed client has hung up."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        counting.port = server.server_address[1]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with answering(counting.answer) as counting.port:
         yield counting
-        server.shutdown()
 
 
 @dataclass(frozen=True, kw_only=True)

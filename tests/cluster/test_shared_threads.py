@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from psycopg import sql
+from testbed.answering import answering
 from testbed.bundles import source
 from testbed.foreground import at_window, environment
 from testbed.postgres import PostgresServer
@@ -71,29 +71,13 @@ class HeldServer:
 def held_server() -> Iterator[HeldServer]:
     held = HeldServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            held.asked.release()
-            held.allowed.acquire(timeout=PATIENCE_S)
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"ok")
+    def hold(_path: str) -> None:
+        held.asked.release()
+        held.allowed.acquire(timeout=PATIENCE_S)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Ignore that the client of a killed effect has hung up."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        held.port = server.server_address[1]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with answering(hold) as held.port:
         yield held
-        for _ in range(100):
-            held.allowed.release()
-        server.shutdown()
+        held.allowed.release(100)
 
 
 @dataclass(frozen=True, kw_only=True)
