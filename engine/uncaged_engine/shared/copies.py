@@ -13,14 +13,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
-from uncaged_bundles.ids import BundleHash, ThreadId, thread_created_ms
+from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import LATEST
 
 from ..journal import lock
 from ..journal.file import JournalFile
 from ..journal.journal import JournalBusy
-from ..state.observe import ThreadSummary, read_summary, start_in, summary_of_end
+from ..state.observe import (
+    ThreadSummary,
+    read_summary,
+    start_in,
+    summary_of_end,
+    unreadable_summary,
+)
 from ..stores.protocol import ThreadEntry
 from ..stores.reading import lines_of
 from .dispatch import ThreadQueue
@@ -89,7 +95,7 @@ class ThreadCopies:
                 with self._lock:
                     summary = self._summary(entry, live.get(entry.id))
             except UncagedError as exc:
-                summary = _unreadable(entry, exc)
+                summary = unreadable_summary(entry.bundle, entry.id, exc)
             imported = entry.place < 0
             yield replace(summary, imported=True, agents=()) if imported else summary
 
@@ -187,21 +193,6 @@ class ThreadCopies:
             lock.release(self._locks.pop(thread))
         self._lines.pop(thread, None)
         self._replica.drop_journal(bundle, thread)
-
-
-def _unreadable(entry: ThreadEntry, problem: UncagedError) -> ThreadSummary:
-    started_ms = thread_created_ms(entry.id)
-    return ThreadSummary(
-        thread_id=entry.id,
-        hash=entry.bundle,
-        name="",
-        status="corrupt",
-        steps=0,
-        started_ms=started_ms,
-        updated_ms=started_ms,
-        message="",
-        problem=str(problem),
-    )
 
 
 def _need_no_record(_lines: Sequence[bytes]) -> None:

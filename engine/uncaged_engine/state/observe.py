@@ -203,19 +203,23 @@ def _summary_of_file(
     except NotFoundError:
         raise
     except (UncagedError, OSError, ValueError, KeyError) as exc:
-        started = thread_created_ms(thread)
-        summary = ThreadSummary(
-            thread_id=thread,
-            hash=bundle,
-            name="",
-            status="corrupt",
-            steps=0,
-            started_ms=started,
-            updated_ms=started,
-            message="",
-            problem=str(exc),
-        )
-        return summary, None
+        return unreadable_summary(bundle, thread, exc), None
+
+
+def unreadable_summary(bundle: BundleHash, thread: ThreadId, problem: Exception) -> ThreadSummary:
+    """Return the summary of a thread of which nothing can be read."""
+    started_ms = thread_created_ms(thread)
+    return ThreadSummary(
+        thread_id=thread,
+        hash=bundle,
+        name="",
+        status="corrupt",
+        steps=0,
+        started_ms=started_ms,
+        updated_ms=started_ms,
+        message="",
+        problem=str(problem),
+    )
 
 
 def _is_settled(history: History) -> bool:
