@@ -546,19 +546,13 @@ class Engine:
                 fork paused before its next effect.
             accept: as for `resume`; a fork of an imported thread is bound anew.
         """
-        chosen = options or RunOptions()
-        source = self.store.locate_thread(text)
-        target = target_of(self.store, self.registry, source, on)
+        chosen, cut = options or RunOptions(), cut or Cut()
+        source, target = self._source_of(text, on)
         # it starts while we check
         with (self._rouse(target) if start else None) or nullcontext() as worker:
-            plan = self.plan_fork(
-                source[1],
-                cut=cut,
-                on=on,
-                instead=instead,
-                options=chosen,
-                start=start,
-                accept=accept,
+            binding = self._fork_binding(source, target, cut, chosen, accept) if start else None
+            plan = self._plan_fork(
+                source, target, cut=cut, instead=instead, options=chosen, binding=binding
             )
             if start:
                 return self.start_fork(plan, launching=worker)
@@ -574,13 +568,31 @@ class Engine:
         on: str | None = None,
         instead: Replacement | None = None,
         options: RunOptions | None = None,
-        start: bool = True,
         accept: Accept | None = None,
     ) -> ForkPlan:
-        """Check a fork as `fork` does, without starting it; nothing is written."""
+        """Check a fork as `fork` does, for `start_fork`; nothing is written."""
         chosen, cut = options or RunOptions(), cut or Cut()
+        source, target = self._source_of(text, on)
+        binding = self._fork_binding(source, target, cut, chosen, accept)
+        return self._plan_fork(
+            source, target, cut=cut, instead=instead, options=chosen, binding=binding
+        )
+
+    def _source_of(self, text: str, on: str | None) -> tuple[_ThreadPlace, BundleHash]:
+        """Return the source of a fork, and the version that it will run."""
         source = self.store.locate_thread(text)
-        target = target_of(self.store, self.registry, source, on)
+        return source, target_of(self.store, self.registry, source, on)
+
+    def _plan_fork(
+        self,
+        source: _ThreadPlace,
+        target: BundleHash,
+        *,
+        cut: Cut,
+        instead: Replacement | None,
+        options: RunOptions,
+        binding: ThreadBinding | None,
+    ) -> ForkPlan:
         return plan_fork(
             self.store,
             self.registry,
@@ -590,8 +602,8 @@ class Engine:
             cut=cut,
             target=target,
             instead=instead,
-            options=chosen,
-            binding=self._fork_binding(source, target, cut, chosen, accept) if start else None,
+            options=options,
+            binding=binding,
         )
 
     def start_fork(self, plan: ForkPlan, *, launching: client.Launching | None = None) -> ThreadId:
