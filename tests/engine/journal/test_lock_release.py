@@ -9,8 +9,8 @@ from uncaged_engine.journal import lock
 
 
 def test_a_released_lock_is_free_though_a_child_has_its_file(tmp_path: Path) -> None:
-    """A duplicate stands for the descriptor that a forked process has until it runs its program:
-    after a close alone, the lock would be held.
+    """A forked process has a duplicate of the descriptor until it runs its program: after a close
+    alone, the lock would be held.
     """
     path = tmp_path / "journal"
     path.touch()
