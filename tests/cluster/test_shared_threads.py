@@ -20,18 +20,21 @@ from typing import Any
 import pytest
 from psycopg import sql
 from testbed.answering import answering
-from testbed.bundles import source
+from testbed.bundles import source, thread_id
 from testbed.foreground import at_window, environment
+from testbed.journals import Script
 from testbed.postgres import PostgresServer
+from testbed.stored_threads import BUNDLE, entry_of
 from testbed.windows import Window, window
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.pending import DRIVEN, PENDING
-from uncaged_cluster.store import open_store
+from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_cluster.threads import ENTRY_COLUMNS
 from uncaged_engine.api import Engine
+from uncaged_engine.services.stores import ThreadNotes
 from uncaged_engine.shared.dispatch import SharedStore
 from uncaged_engine.stores.checking import check_store
 from uncaged_engine.stores.copying import copy_store
@@ -244,12 +247,15 @@ def test_pending_threads_are_found_by_index(scene: Scene, postgres: PostgresServ
     assert told("kill", thread).code == 0
     schema = scene.address.partition("schema=")[2]
     with postgres.connect(options=f"-c search_path={schema} -c enable_seqscan=off") as rows:
-        for statement, values in ((PENDING, [[thread]]), (DRIVEN, [10])):
+        for statement, values, index in (
+            (PENDING, [[thread]], "workflow_status_pkey"),
+            (DRIVEN, [10], "workflow_status_in_flight"),
+        ):
             composed = sql.SQL("EXPLAIN " + statement).format(
                 status=sql.Identifier(f"{schema}_dbos", "workflow_status"), columns=ENTRY_COLUMNS
             )
             plan = "\n".join(row[0] for row in rows.execute(composed, values))
-            assert "Seq Scan" not in plan and "workflow_status_" in plan, plan
+            assert "Seq Scan" not in plan and index in plan, plan
 
 
 @pytest.mark.slow
@@ -345,6 +351,44 @@ def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -
     assert told("export", thread, str(tmp_path / "shared.tar.zst")).code == 0
     export_thread(scene.back(), parse_thread_id(thread), tmp_path / "copied.tar.zst")
     assert (tmp_path / "shared.tar.zst").read_bytes() == (tmp_path / "copied.tar.zst").read_bytes()
+
+
+def test_a_kill_replaces_a_pause(scene: Scene) -> None:
+    """A pause that comes after a kill is of no use, and a request that was carried out takes no
+    later one with it.
+    """
+    thread = thread_id(9)
+    with closing(open_store(scene.address, create=False, is_visible=True)) as store:
+        assert isinstance(store, PostgresStore)
+        queue = store.queue
+        queue.request(thread, "pause")
+        queue.request(thread, "kill")
+        queue.request(thread, "pause")
+        assert queue.requests() == [(thread, "kill")]
+        queue.obeyed(thread, "pause")
+        assert queue.is_requested(thread)
+        queue.withdraw(thread)
+        assert queue.requests() == []
+
+
+def test_an_imported_thread_is_listed_as_such(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the list, which does not read the note of its origin."""
+    address = postgres.address(postgres.new_schema())
+    agents = {"default": {"name": "stranger"}}
+    with closing(open_store(address, create=True, is_visible=True)) as store:
+        for number, place in ((1, -1), (2, 0)):
+            found = Script.begun(BUNDLE, thread_id(number), agents=agents)
+            found.intent(1).step(1).end("completed", result=None)
+            store.threads.start(entry_of(found, place=place), found.sealed, ThreadNotes())
+    monkeypatch.setenv("UNCAGED_WORKFLOW_HOME", str(tmp_path))
+    monkeypatch.setenv(STORE_VARIABLE, address)
+    listed = told("threads", "--json").document
+    assert [(one["threadId"], one["imported"]) for one in listed] == [
+        (thread_id(2), False),
+        (thread_id(1), True),
+    ]
 
 
 def test_a_flow_of_a_shared_store_is_exported(scene: Scene, tmp_path: Path) -> None:
