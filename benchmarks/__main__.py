@@ -17,6 +17,7 @@ from . import (
     calling,
     checking,
     children,
+    cluster,
     counts,
     crowds,
     doing,
@@ -74,6 +75,7 @@ MODULES = (
         worst,
         doing,
         peers,
+        cluster,
     ),
 )
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}

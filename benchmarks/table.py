@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 HEADERS = ("figure", "measured (min–max)", "baseline of this run", "reach", "")
@@ -18,8 +18,8 @@ class Row:
 
     values: one measurement a round; none if it could not be measured, which the remark explains.
     unit: what follows each number. reach: the value that must not be exceeded; None for a row that
-    only informs. exact: the reach must be met to the digit. missed: why, if it is. remark: worth
-    saying in any case.
+    only informs. exact: the reach must be met to the digit. at_least: the reach must not be fallen
+    below. missed: why, if it is. remark: worth saying in any case.
     """
 
     figure: str
@@ -29,6 +29,7 @@ class Row:
     values: tuple[float, ...] = ()
     reach: float | None = None
     exact: bool = False
+    at_least: bool = False
     missed: str = ""
     remark: str = ""
 
@@ -43,18 +44,21 @@ class Row:
         """
         if self.reach is None or not self.values:
             return None
-        return self.middle == self.reach if self.exact else self.middle <= self.reach
+        if self.exact:
+            return self.middle == self.reach
+        return self.middle >= self.reach if self.at_least else self.middle <= self.reach
 
     @property
     def words(self) -> str:
         """The sentence below a row: why a reach was missed, and the remark."""
         parts = [self.remark] if self.remark else []
         if self.ok is False:
-            close = not self.exact and self.reach is not None and min(self.values) <= self.reach
+            best = max(self.values) if self.at_least else min(self.values)
+            within = replace(self, values=(best,)).ok
             parts.insert(
                 0,
                 f"missed: {self.missed}"
-                + ("; its best round was within the reach" if close else ""),
+                + ("; its best round was within the reach" if within and not self.exact else ""),
             )
         return "; ".join(parts)
 
@@ -91,6 +95,7 @@ def as_document(rows: Sequence[Row]) -> list[Mapping[str, object]]:
             "values": list(row.values),
             "baseline": row.baseline,
             "reach": row.reach,
+            "relation": _relation(row),
             "ok": row.ok,
             "words": row.words,
         }
@@ -105,11 +110,15 @@ def _cells(row: Row) -> tuple[str, ...]:
         f" ({_number(min(row.values))}–{_number(max(row.values))})" if len(row.values) > 1 else ""
     )
     unit = f" {row.unit}" if row.unit else ""
-    reach = (
-        "" if row.reach is None else f"{'exactly' if row.exact else '≤'} {_number(row.reach)}{unit}"
-    )
+    reach = "" if row.reach is None else f"{_relation(row)} {_number(row.reach)}{unit}"
     verdict = {True: "ok", False: "missed", None: ""}[row.ok]
     return row.title, f"{_number(row.middle)}{unit}{spread}", row.baseline, reach, verdict
+
+
+def _relation(row: Row) -> str:
+    if row.exact:
+        return "exactly"
+    return "≥" if row.at_least else "≤"
 
 
 def _number(value: float) -> str:

@@ -8,6 +8,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from contextvars import copy_context
 from itertools import count
 from pathlib import Path
 
@@ -129,10 +132,10 @@ class ThreadDriving:
             lines = list(lines_of(threads, bundle, thread))
             replica.put_journal(bundle, thread, lines, threads.notes(bundle, thread))
             try:
-                exchanges = _RecordedExchanges(record)
-                exchanges.skip(lines[:from_line])
-                exchanges.add(lines[from_line:])  # those of former owners
-                return self._drive_copy(owner, bundle, thread, exchanges)
+                with closing(_RecordedExchanges(record)) as exchanges:
+                    exchanges.skip(lines[:from_line])
+                    exchanges.add(lines[from_line:])  # those of former owners
+                    return self._drive_copy(owner, bundle, thread, exchanges)
             finally:
                 replica.drop_journal(bundle, thread)
 
@@ -171,6 +174,7 @@ class ThreadDriving:
         try:
             left = left_word(journal, files, bundle)
             if left is not None:
+                exchanges.settle()
                 return left
             try:
                 word = self._run(journal, bundle, thread)
@@ -182,7 +186,7 @@ class ThreadDriving:
                 word = "interrupted"
             if journal.lost is not None:
                 raise StoreLost(f"thread {thread}: {journal.lost}") from journal.lost
-            exchanges.add(())
+            exchanges.settle()
             replica.backend.threads.replace_info(bundle, thread, replica.info(bundle, thread))
             return word
         finally:
@@ -219,13 +223,19 @@ class ThreadDriving:
 
 
 class _RecordedExchanges:
-    """Finished steps on their way to the dispatcher, in one thread of execution."""
+    """Finished steps on their way to the dispatcher: in order, in a thread of execution of their
+    own, so that a step is recorded while the next one is performed. The journal is at most one
+    step ahead of the record when a further one is added.
+    """
 
     def __init__(self, record: Recorder) -> None:
         self._record = record
         self._reader = ExchangeReader()
         self._waiting: list[ThreadExchange] = []
-        self._recording = threading.get_ident()
+        self._driving = threading.get_ident()
+        self._context = copy_context()  # in which the dispatcher knows the thread
+        self._recorder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="record")
+        self._recording: Future[None] | None = None
 
     def skip(self, lines: Sequence[bytes]) -> None:
         """Pass over lines whose steps were recorded when the thread was submitted before."""
@@ -234,13 +244,31 @@ class _RecordedExchanges:
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Add lines that the store has. Called by other threads of execution, it leaves the record
-        to the next call of its own.
+        to the next call of the one that drives. Raises: as the recorder, for earlier lines.
         """
         self._waiting += [one for line in lines if (one := self._reader.read(line)) is not None]
-        if threading.get_ident() != self._recording:
-            return
-        while self._waiting:
-            self._record(self._waiting.pop(0))
+        if threading.get_ident() == self._driving and self._waiting:
+            self._wait()
+            found, self._waiting = self._waiting, []
+            self._recording = self._recorder.submit(self._context.run, self._record_all, found)
+
+    def settle(self) -> None:
+        """Record what was added, and return once that is done. Raises: as the recorder."""
+        self.add(())
+        self._wait()
+
+    def close(self) -> None:
+        """Record no more. It does not wait: without the database, a record is tried for good."""
+        self._recorder.shutdown(wait=False, cancel_futures=True)
+
+    def _wait(self) -> None:
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.result()
+
+    def _record_all(self, found: Sequence[ThreadExchange]) -> None:
+        for one in found:
+            self._record(one)
 
 
 def worker_place(clock_ms: Callable[[], int]) -> WorkerPlace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from testbed.bundles import PLANNED, place
 from testbed.interleaving import just_before
 from testbed.journals import NOW_MS
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
@@ -43,6 +44,7 @@ PLAN = [
     {"output": {"role": "r", "content": "c", "meta": {}}},
 ]
 """Effects with a blob, a failure, and a step without an intent."""
+PATIENCE_S = 120
 
 
 def no_child(context: EffectContext, **_call: object) -> Outcome:
@@ -92,6 +94,30 @@ def test_a_driven_thread_has_the_bytes_of_a_local_run(
     assert threads.drive(placed.bundle.hash, placed.thread, half, later.append) == "completed"
     assert later == recorded[1:]  # its intent was before
     assert backend.threads.read(placed.bundle.hash, placed.thread) == kept
+
+
+def test_a_step_is_recorded_while_the_next_one_is_performed(
+    store: Store, backend: StoreBackend, threads: ThreadDriving
+) -> None:
+    """And the thread goes no further than that: without a record of step 1, step 2 is its last."""
+    placed = place(store, PLANNED, params={"plan": [{"null": {"value": 1}}] * 5})
+    copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
+    give_up_s = time.monotonic() + PATIENCE_S
+
+    def fail_late(_exchange: ThreadExchange) -> None:
+        while not any(b'{"seq":3,"intent"' in line for line in lines_in()):
+            assert time.monotonic() < give_up_s
+            time.sleep(0.01)
+        raise DamagedError("another record")
+
+    def lines_in() -> list[bytes]:
+        return backend.threads.read(placed.bundle.hash, placed.thread)
+
+    assert threads.drive(placed.bundle.hash, placed.thread, 0, fail_late) == "interrupted"
+    assert not any(line.startswith(b'{"seq":3,"outcome"') for line in lines_in())
+    recorded: list[ThreadExchange] = []
+    assert threads.drive(placed.bundle.hash, placed.thread, 0, recorded.append) == "completed"
+    assert [one.seq for one in recorded] == [1, 2, 3, 4, 5]
 
 
 def test_an_owner_that_was_taken_over_reports_no_word(
