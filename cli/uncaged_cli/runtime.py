@@ -43,7 +43,7 @@ def open_engine(*, of_machine: bool = False) -> Engine:
 
 
 def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore) -> Engine:
-    from .inputs.stores import is_for_shared, note_shared
+    from .inputs.stores import is_for_shared, makes_store, note_shared, tell_made
 
     if context is None or not is_for_shared(context):
         verb = "this command" if context is None else f"`{context.command_path}`"
@@ -53,7 +53,13 @@ def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore
         )
     from uncaged_engine.shared_engine import shared_engine
 
-    opened = shared_engine(chosen.address, home, is_visible=chosen.is_visible, report=_say_it_waits)
+    opened = shared_engine(
+        chosen.address,
+        home,
+        is_visible=chosen.is_visible,
+        report=_say_it_waits,
+        made=tell_made if makes_store(context) else None,
+    )
     note_shared(context)
     return context.find_root().with_resource(opened)
 

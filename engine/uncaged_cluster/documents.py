@@ -22,6 +22,10 @@ class RegistryRow:
     def read(self) -> VersionedBytes | None:
         return _read(self._session, REGISTRY)
 
+    def version(self) -> str | None:
+        rows = self._session.query("SELECT version FROM documents WHERE name = %s", [REGISTRY])
+        return str(rows[0][0]) if rows else None
+
     def replace(self, data: bytes, *, version: str | None) -> str:
         return _replace(self._session, REGISTRY, data, version)
 

@@ -30,7 +30,8 @@ def ready(session: DatabaseSession, *, create: bool) -> None:
         _migrate(session)
     elif found == 0:
         raise NotFoundError(
-            f"{session.address}: there is no store in this schema; `uncaged-workflow store copy` to this address makes one"
+            f"{session.address}: there is no store in this schema; `uncaged-workflow run`, `add`, `do` and `work` make one,"
+            " and so does `uncaged-workflow store copy` to this address"
         )
     elif found < VERSION:
         raise RefusedError(

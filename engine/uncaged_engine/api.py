@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.paging import ThreadPage
-    from .threads.regression import ReplayCheck
+    from .threads.regression import PastThread, ReplayCheck
     from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification
 
@@ -81,10 +81,14 @@ class Engine:
 
     is_shared = False
     """Whether several machines share the store (`shared_engine`)."""
+    address: str | None = None
+    """Address of the shared store."""
 
-    def __init__(self, store: Store, chance: Chance | None = None) -> None:
+    def __init__(
+        self, store: Store, chance: Chance | None = None, registry: Registry | None = None
+    ) -> None:
         self.store = store
-        self.registry = Registry(store)
+        self.registry = registry or Registry(store)
         self.problems: tuple[str, ...] = ()
         """Flows of template packages that `open` could not add."""
         self._chance = chance or Chance()
@@ -659,7 +663,7 @@ class Engine:
             )
         config = self.config
         return check(
-            self.store, bundle, choose(config.sandbox), flow, deadline_s=config.limits.bundle_s
+            self._past(flow), bundle, choose(config.sandbox), deadline_s=config.limits.bundle_s
         )
 
     def remove_thread(self, text: str) -> ThreadId:
@@ -692,6 +696,12 @@ class Engine:
         return found
 
     # What differs in a store whose threads run elsewhere (`shared_engine`).
+
+    def _past(self, flow: str) -> Iterator[PastThread]:
+        """Yield the threads of a flow that do not run."""
+        from .threads.regression import find_past
+
+        return find_past(self.store, flow)
 
     @contextmanager
     def _journal(self, bundle: BundleHash, thread: ThreadId) -> Iterator[Journal]:

@@ -17,20 +17,23 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from .api import Engine
+from .api import Added, Engine
+from .effect_kinds import KNOWN
 from .journal.journal import Journal, JournalBusy
 from .shared.copies import ThreadCopies
 from .shared.dispatch import Dispatcher, SharedStore
 from .shared.following import follow_shared
 from .shared.journal import left_word
 from .shared.opening import opened_shared
+from .shared.registry import SharedRegistry
 from .shared.replica import Replica, replica
 from .shared.starting import require_carried, start_shared
+from .shipped import add_our_flows
 from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, summarise
 from .state.states import refusal
 from .steps.accepting import accept as accept_request
-from .stores.protocol import ThreadEntry, ThreadNotes
+from .stores.protocol import StoreRefused, ThreadEntry, ThreadNotes
 from .threads.following import Event
 from .threads.starting import Chance
 from .threads.steering import SteeringEvent, require, write_event
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
     from .threads.paging import ThreadPage
-    from .threads.regression import ReplayCheck
+    from .threads.regression import PastThread
 
 PAGE = 100
 """Threads that are looked at together for a page of a list."""
@@ -59,6 +62,7 @@ class SharedEngine(Engine):
     """Operations on one shared store. Open it with `shared_engine`."""
 
     is_shared = True
+    registry: SharedRegistry
 
     def __init__(
         self,
@@ -68,14 +72,14 @@ class SharedEngine(Engine):
         chance: Chance,
         report: Callable[[], None],
     ) -> None:
-        super().__init__(replica.files, chance)
+        super().__init__(replica.files, chance, replica.registry)
         self.address = backend.address
         self._backend = backend
         self._replica = replica
         self._copies = copies
         self._report = report
         self._dispatcher: Dispatcher | None = None
-        replica.bring_registry()
+        self.registry.refresh()
 
     def close(self) -> None:
         """Release the dispatcher's connections. Idempotent."""
@@ -84,8 +88,40 @@ class SharedEngine(Engine):
             self._dispatcher = None
 
     def bundle(self, text: str) -> Bundle:
-        """Load the bundle of a flow name or a hash, if a person has granted it in this store."""
-        return self._replica.bundle(self._replica.resolve(text)[1])
+        """Load the bundle of a flow name or a hash."""
+        return self.store.load_bundle(self._replica.resolve(text)[1], KNOWN)
+
+    def add(
+        self,
+        name: str,
+        source: bytes,
+        *,
+        accept: Callable[[tuple[str, ...]], bool],
+        origin: str = "person",
+    ) -> Added:
+        """Register a bundle under a name, for all machines that share the store.
+
+        Args: as `Engine.add`; accept: called again if another machine changed the flow meanwhile,
+            so that the policy asks for something that was not accepted.
+        Raises: as `Engine.add`.
+        """
+        accepted: set[str] = set()
+
+        def ask(widened: tuple[str, ...]) -> bool:
+            if not accepted.issuperset(widened) and accept(widened):
+                accepted.update(widened)
+            return accepted.issuperset(widened)
+
+        return self.registry.again(
+            lambda: super(SharedEngine, self).add(name, source, accept=ask, origin=origin)
+        )
+
+    def add_shipped_flows(self) -> None:
+        """Add the flows of this distribution, once for each of its versions, if this user may write
+        the registry.
+        """
+        with suppress(StoreRefused):
+            add_our_flows(self.registry, self.clock_ms())
 
     def run(
         self,
@@ -239,13 +275,6 @@ class SharedEngine(Engine):
         del threads, environment
         return []
 
-    def check(self, flow: str, bundle: Bundle) -> list[ReplayCheck]:
-        """Refuse: past threads are replayed where they all are files."""
-        raise RefusedError(
-            f"past threads of {flow} are not replayed from a shared store yet: copy it to a directory with"
-            f" `uncaged-workflow store copy`, and check {bundle.hash} there"
-        )
-
     def remove_thread(self, text: str) -> ThreadId:
         """Refuse: no thread of a shared store is removed yet."""
         raise RefusedError(
@@ -281,6 +310,13 @@ class SharedEngine(Engine):
             f"thread {thread}: {worker} has not answered in {STEER_TIMEOUT_S:.0f} s;"
             " the request stays, for it or for the worker that takes the thread over"
         )
+
+    def _past(self, flow: str) -> Iterator[PastThread]:
+        from .shared.past import find_shared_past
+        from .threads.filtering import versions_of
+
+        name, versions = versions_of(self.registry, flow)
+        return find_shared_past(self._backend, self._backend.queue, name, versions)
 
     @contextmanager
     def _journal(self, bundle: BundleHash, thread: ThreadId) -> Iterator[Journal]:
@@ -355,16 +391,18 @@ def shared_engine(
     is_visible: bool,
     report: Callable[[], None],
     chance: Chance | None = None,
+    made: Callable[[str], None] | None = None,
 ) -> Iterator[SharedEngine]:
     """Open the shared store at an address.
 
     Args:
         home: this machine's directory, with the configuration. is_visible: as `StoreOpener`.
+        made: as `opened_shared`; with it, the flows of this distribution are added, too.
         report: called once if a thread that is followed has not begun after five seconds.
     Raises: as `stores.opening.open_store`.
     """
     chosen = chance or Chance()
-    with opened_shared(address, is_visible=is_visible) as backend:
+    with opened_shared(address, is_visible=is_visible, made=made) as backend:
 
         def bring(text: str) -> tuple[BundleHash, ThreadId, Path]:
             return copies.bring(text)
@@ -372,6 +410,8 @@ def shared_engine(
         with replica(backend, home, chosen, bring=bring) as in_directory:
             copies = ThreadCopies(in_directory, backend.queue)
             engine = SharedEngine(backend, in_directory, copies, chosen, report)
+            if made is not None:
+                engine.add_shipped_flows()
             try:
                 yield engine
             finally:

@@ -119,6 +119,23 @@ def add_shipped_flows(store: Store, registry: Registry, now_ms: int) -> tuple[st
     return tuple(problems)
 
 
+def add_our_flows(registry: Registry, now_ms: int) -> None:
+    """Add the flows of this distribution to a registry that several machines share, unless those of
+    this version were added before. Flows of other packages wait for a person who adds them: they
+    would be granted on machines that do not have the package.
+    """
+    if any(key.partition(" ")[0] == __version__ for key in registry.seeded()):
+        return
+    points = _points().get(__version__, [])
+    shipped = [flow for point in points for flow in _flows_of(point, is_ours=True)]
+    registry.seed(
+        f"{__version__} {_digest_of_names(shipped)}",
+        _just([(flow.name, flow.bundle) for flow in shipped]),
+        now_ms=now_ms,
+        confirm={flow.name for flow in shipped if flow.confirm},
+    )
+
+
 def _read_stamp(path: Path) -> _Stamp | None:
     lines = (read_if_there(path) or b"").decode("utf-8", "surrogateescape").splitlines()
     if len(lines) < 3 or not lines[2].isdecimal():  # written by a former version

@@ -12,8 +12,8 @@ import time
 
 # not hashlib: it loads OpenSSL, which costs every start two milliseconds
 from _blake2 import blake2b
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import NotFoundError, RefusedError, StorageError, UsageError
@@ -70,6 +70,8 @@ class Registry:
         self._store = store
         self._path = store.registry_path
         self._index_path = store.registry_path.with_suffix(".index")
+        self._where = str(self._path)
+        """The text's name in messages."""
 
     def read(self) -> Snapshot:
         """Return the whole registry. A missing or blank file is an empty one; entries that cannot
@@ -155,7 +157,8 @@ class Registry:
             HeadMovedError: the flow has another head than *replacing*, or is gone.
         """
         flow_name = parse_flow_name(name)
-        with self._changing() as draft:
+
+        def change(draft: RegistryDraft) -> bool:
             _refuse_unreadable(draft.unreadable(flow_name), flow_name)
             head = draft.flow(flow_name)
             if replacing is not None and (head is None or head.hash != replacing):
@@ -182,10 +185,11 @@ class Registry:
             draft.put(FLOWS, flow_name, {**flow.fields(), **mark})
             return True
 
+        return self._change(change)
+
     def grant(self, bundle: Bundle) -> None:
         """Record a person's consent to this bundle's policy."""
-        with self._changing() as draft:
-            draft.put(GRANTS, bundle.hash, _grant_of(bundle))
+        self._change(lambda draft: draft.put(GRANTS, bundle.hash, _grant_of(bundle)))
 
     def granted(self, bundle: Bundle) -> bool:
         """Tell whether the bundle may perform its effects: it has no policy, or a person granted
@@ -209,10 +213,11 @@ class Registry:
             NotFoundError: no such flow, the hash is not in its history, or the bundle's file is
                 gone.
         """
-        with self._changing() as draft:
+
+        def change(draft: RegistryDraft) -> Flow:
             flow = _flow_of(draft, name)
             target = _former(flow, hash)
-            if not self._store.bundle_path(target.hash).exists():
+            if not self._store.has_bundle(target.hash):
                 raise NotFoundError(
                     f"the bundle {target.hash} of {name!r} is no longer in {self._store.bundles}; put its file back first"
                 )
@@ -224,25 +229,30 @@ class Registry:
             draft.put(FLOWS, flow.name, flow.fields())
             return flow
 
+        return self._change(change)
+
     def remove(self, name: str) -> None:
         """Remove a flow, a malformed entry included, and note its name, so that `seed` does not add
         it again. Bundles, journals and grants are kept.
         """
-        with self._changing() as draft:
+
+        def change(draft: RegistryDraft) -> None:
             if name not in draft.names():
                 raise _unknown(draft.names(), name)
             draft.drop(FLOWS, name)
             draft.put_top(REMOVED, sorted(draft.removed() | {name}))
 
+        self._change(change)
+
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Allow or forbid a flow to start threads."""
-        with self._changing() as draft:
-            draft.put(FLOWS, _flow_of(draft, name).name, {"enabled": enabled})
+        fields = {"enabled": enabled}
+        self._change(lambda draft: draft.put(FLOWS, _flow_of(draft, name).name, fields))
 
     def set_confirm(self, name: str, confirm: bool) -> None:
         """Mark a flow, so that a sentence runs it only if a person agrees, or remove the mark."""
-        with self._changing() as draft:
-            draft.put(FLOWS, _flow_of(draft, name).name, {"confirm": confirm})
+        fields = {"confirm": confirm}
+        self._change(lambda draft: draft.put(FLOWS, _flow_of(draft, name).name, fields))
 
     def resolve(self, text: str) -> tuple[FlowName | None, BundleHash]:
         """Return the bundle that a person named: by a flow's name, else by a stored bundle's hash
@@ -291,7 +301,8 @@ class Registry:
         """
         if key in self.seeded():
             return
-        with self._changing() as draft:
+
+        def change(draft: RegistryDraft) -> None:
             if key in draft.seeded():
                 return  # another process was quicker
             reserved = draft.names() | draft.removed()
@@ -305,6 +316,8 @@ class Registry:
                         (FLOWS, flow.name, replace(flow, confirm=name in confirm).fields()),
                     ]
             draft.put_all(entries, top={SEEDED: sorted({*draft.seeded(), key})})
+
+        self._change(change)
 
     def _ask(self, question: Callable[[Index], T]) -> T:
         """Return the answer of an index that matches the text; it is rebuilt first if necessary."""
@@ -335,31 +348,27 @@ class Registry:
         write_index(self._index_path, head, rows, taken_ns=taken_ns)
         return Index.of(head, rows, text)
 
-    @contextmanager
-    def _changing(self) -> Iterator[RegistryDraft]:
-        """Yield a draft of the registry under its lock; a changed draft is written when the block
-        succeeds. The lock file is kept.
+    def _change(self, change: Callable[[RegistryDraft], T]) -> T:
+        """Make a change on a draft of the registry under its lock, write the draft if it was
+        changed, and return what *change* returns. The lock file is kept.
         """
         path = self._path
         try:
             with changing(path, timeout_s=LOCK_TIMEOUT_S):
-                draft = self._begun()
-                former = draft.text
-                yield draft
+                former = read_if_there(path) or b""
+                draft = self._begun(former)
+                found = change(draft)
                 if draft.text == former:
                     # a former try may have renamed the file and failed there
                     sync_directory(path.parent)
-                    return
-                taken_ns = time.time_ns()
-                found = write_atomically(path, draft.text)
-                # crash here: the index is the former text's, and is rebuilt by the next reader
-                write_index(self._index_path, *draft.index(stamp_of(found)), taken_ns=taken_ns)
+                else:
+                    self._write(draft)
         except OSError as exc:
             raise StorageError(f"cannot change {path}: {exc.strerror or exc}") from exc
+        return found
 
-    def _begun(self) -> RegistryDraft:
-        """Return a draft of the current text, with the rows of its index, or else parsed."""
-        text = read_if_there(self._path) or b""
+    def _begun(self, text: bytes) -> RegistryDraft:
+        """Return a draft of *text*, with the rows of its index if there is one, or else parsed."""
         with (
             suppress(IndexMismatch, FileNotFoundError),
             opened(self._index_path, self._path) as index,
@@ -368,14 +377,20 @@ class Registry:
                 return self._draft(text, index)
         return self._draft(text)
 
+    def _write(self, draft: RegistryDraft) -> None:
+        """Write the text and its index; the caller holds the lock."""
+        taken_ns = time.time_ns()
+        found = write_atomically(self._path, draft.text)
+        # crash here: the index is the former text's, and is rebuilt by the next reader
+        write_index(self._index_path, *draft.index(stamp_of(found)), taken_ns=taken_ns)
+
     def _draft(self, text: bytes, index: Index | None = None) -> RegistryDraft:
         from .draft import RegistryDraft
 
-        where = str(self._path)
         return (
-            RegistryDraft(text, where, self._language)
+            RegistryDraft(text, self._where, self._language)
             if index is None
-            else RegistryDraft.of(text, where, self._language, index)
+            else RegistryDraft.of(text, self._where, self._language, index)
         )
 
     def _language(self, hash: BundleHash) -> str | None:

@@ -281,6 +281,10 @@ class Store:
             )
         return source
 
+    def has_bundle(self, hash: BundleHash) -> bool:
+        """Tell whether a bundle is stored."""
+        return self.bundle_path(hash).exists()
+
     def find_bundles(self) -> list[BundleHash]:
         """Return the hashes of all stored bundles, in order."""
         with os.scandir(self.bundles) as entries:

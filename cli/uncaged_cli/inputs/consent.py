@@ -16,17 +16,22 @@ if TYPE_CHECKING:
     from uncaged_engine.api import Engine
 
 
-def asker(what: str, *, accept: bool) -> Callable[[tuple[str, ...]], bool]:
+def asker(
+    what: str, *, accept: bool, shared: str | None = None
+) -> Callable[[tuple[str, ...]], bool]:
     """Return a function that prints the new rights of *what* and asks to grant them.
+
+    shared: address of the shared store whose workers all get the rights.
 
     ``--accept`` grants without asking. Without a terminal the function raises RefusedError, which
     names the option.
     """
+    where = "" if shared is None else f", on every worker of {shared}"
     return lambda sentences: _confirm_rights(
-        f"{what} asks to be allowed:",
+        f"{what} asks to be allowed{where}:",
         sentences,
         f"{what} is not granted",
-        "Grant this?",
+        "Grant this?" if shared is None else "Grant this to all workers of the store?",
         accept=accept,
     )
 

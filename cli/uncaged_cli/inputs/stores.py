@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("answer", "export", "fork", "kill", "pause", "ps", "resume", "run", "thread", "threads"),
-        *("verify", "work"),
+        *("add", "answer", "diff", "disable", "enable", "export", "fork", "graph", "history"),
+        *("kill", "list", "pause", "ps", "regress", "remove", "resume", "rollback", "run"),
+        *("show", "thread", "threads", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""
+MAKING_VERBS = frozenset(("add", "do", "run", "work"))
+"""Verbs that make a shared store where there is none. Those that only look at one, and those that
+change what is there, make none, so that a misspelt address stays an error.
+"""
 OF_ANY_STORE = frozenset(("store",))
 OF_DIRECTORIES = frozenset(("import",))
 _ADDRESS = f"{__name__}.address"
@@ -122,6 +127,18 @@ def names_shared(context: click.Context) -> bool:
 def is_for_shared(context: click.Context | None) -> bool:
     """Tell whether the verb works on a shared store."""
     return context is not None and _ADDRESS in context.meta
+
+
+def makes_store(context: click.Context) -> bool:
+    """Tell whether the verb makes a shared store where there is none."""
+    return context.info_name in MAKING_VERBS
+
+
+def tell_made(address: str) -> None:
+    """Note that a store was made."""
+    from ..display.output import note
+
+    note(f"made a store in {address}")
 
 
 def note_shared(context: click.Context) -> None:

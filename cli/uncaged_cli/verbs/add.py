@@ -14,6 +14,7 @@ from ..display.output import next_step, note, result
 from ..inputs.consent import asker
 from ..inputs.options import accept_option, json_option
 from ..inputs.sources import FlowSource, bundle_source, in_file
+from ..inputs.stores import shared_option
 from ..policy_check import EXIT_REFUSED, policy_check_of, policy_document, show_policy_check
 from ..replay_check import show_check
 from ..runtime import open_engine
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     help="With --check: a JSON file with a policy. List the past effects of NAME that it would have refused.",
 )
 @accept_option
+@shared_option
 @json_option
 def command(
     *,
@@ -100,9 +102,8 @@ def register(
     origin: str = "person",
 ) -> None:
     """Register the flow and print the result; a flow that declares itself disabled is disabled."""
-    added = engine.add(
-        name, flow.source, accept=asker(f"flow {name!r}", accept=accept), origin=origin
-    )
+    ask = asker(f"flow {name!r}", accept=accept, shared=engine.address)
+    added = engine.add(name, flow.source, accept=ask, origin=origin)
     if not flow.active:
         engine.registry.set_enabled(added.name, enabled=False)
     if as_json:

@@ -11,6 +11,7 @@ from ..display.output import Styled, result
 from ..display.thread_diff import show_thread_diff
 from ..inputs.completion import complete_flows
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
@@ -23,6 +24,7 @@ from ..runtime import open_engine
     is_flag=True,
     help="FLOW and OTHER are threads: compare their steps.",
 )
+@shared_option
 @json_option
 def command(*, flow: str, other: str | None, of_threads: bool, as_json: bool) -> None:
     """Compare FLOW with OTHER: policy first, then roles, schemas, graph, source.

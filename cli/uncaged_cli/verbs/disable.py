@@ -7,11 +7,13 @@ import click
 from ..display import json_output
 from ..display.output import result
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
 @click.command()
 @flow_argument
+@shared_option
 @json_option
 def command(flow: str, as_json: bool) -> None:
     """Disable FLOW: it starts no new threads. Running threads continue."""

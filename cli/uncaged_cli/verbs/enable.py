@@ -7,6 +7,7 @@ import click
 from ..display import json_output
 from ..display.output import result
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
@@ -17,6 +18,7 @@ from ..runtime import open_engine
     default=None,
     help="Set or remove a mark: a sentence runs the flow only after you agreed.",
 )
+@shared_option
 @json_option
 def command(*, flow: str, confirm: bool | None, as_json: bool) -> None:
     """Enable a disabled FLOW, so that it can start threads again."""

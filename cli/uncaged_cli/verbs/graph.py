@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -25,10 +26,15 @@ from ..display import json_output
 from ..display.output import note, result
 from ..inputs.completion import complete_flows, complete_threads
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_bundles.contract import Descriptor
+    from uncaged_bundles.ids import BundleHash
+    from uncaged_engine.api import Engine, ThreadSummary
+
+MOST_LOOKED_AT = 1_000
 
 
 @click.command()
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
     shell_complete=complete_threads,
     help="Show the path of this thread.",
 )
+@shared_option
 @json_option
 def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> None:
     """Draw the graph of the roles of FLOW, or with --thread the path of a thread.
@@ -74,7 +81,7 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
     graph = flow_graph(
         engine.store,
         bundle,
-        engine.threads if view is None else list,
+        partial(_newest, engine, bundle_hash) if view is None else list,
         prefer=config.sandbox,
         deadline_s=config.limits.bundle_s,
     )
@@ -112,6 +119,14 @@ def command(flow: str | None, form: str, thread: str | None, as_json: bool) -> N
         result(as_path(path))
     for line in as_mermaid(edges, counts) if form == "mermaid" else as_text(edges, counts):
         result(line)
+
+
+def _newest(engine: Engine, bundle: BundleHash) -> Sequence[ThreadSummary]:
+    """Return threads of a bundle, the newest first; of a shared store those among its newest."""
+    from uncaged_engine.threads.filtering import ThreadFilter
+
+    most = MOST_LOOKED_AT if engine.is_shared else None
+    return engine.page(ThreadFilter(flow=bundle), limit=MOST_LOOKED_AT, most_read=most).threads
 
 
 def tell_origin(graph: FlowGraph, edges: Sequence[Edge], *, descriptor: Descriptor) -> None:

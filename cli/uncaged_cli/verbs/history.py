@@ -11,11 +11,13 @@ from ..display.durations import clock_time
 from ..display.output import Piece, Styled, table, text_width
 from ..display.table import render
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
 @click.command()
 @flow_argument
+@shared_option
 @json_option
 def command(flow: str, as_json: bool) -> None:
     """List the versions of FLOW, the current one first."""

@@ -5,29 +5,36 @@ other.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 import click
+from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.storage.snapshot import Flow
 
 from ..display import json_output
 from ..display.durations import ago
 from ..display.output import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
-from ..flow_usage import count_usage, flow_note, spell_usage, usage_of
+from ..flow_usage import FlowUsage, count_usage, flow_note, spell_usage, usage_of
 from ..inputs.options import full_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
-HEADERS = ("flow", "hash", "versions", "since", "source", "used", "")
+USED = "used"
+HEADERS = ("flow", "hash", "versions", "since", "source", USED, "")
 
 
 @click.command()
 @full_option
+@shared_option
 @json_option
 def command(full: bool, as_json: bool) -> None:
     """List the flows of the registry."""
     engine = open_engine()
     snapshot = engine.registry.read()
     flows = sorted(snapshot.flows.values(), key=lambda flow: flow.name)
-    used = count_usage(engine.store)
+    # the threads of a shared store are too many to be counted
+    used = None if engine.is_shared else count_usage(engine.store)
     if as_json:
         json_output.document(
             {
@@ -40,8 +47,7 @@ def command(full: bool, as_json: bool) -> None:
                         "createdMs": flow.created_ms,
                         "source": flow.source,
                         "unsupported": flow.unsupported,
-                        "usageCount": (use := usage_of(flow, used)).count,
-                        "lastUsedMs": use.last_ms,
+                        **_usage_fields(flow, used),
                         "versions": 1 + len(flow.history),
                     }
                     for flow in flows
@@ -64,9 +70,20 @@ def command(full: bool, as_json: bool) -> None:
             str(1 + len(flow.history)),
             ago(flow.timestamp_ms, now),
             flow.source,
-            spell_usage(usage_of(flow, used), now),
+            *([] if used is None else [spell_usage(usage_of(flow, used), now)]),
             flow_note(flow),
         ]
         for flow in flows
     ]
-    table(render(HEADERS, rows, width=text_width(sys.stdout, full=full)))
+    headers = tuple(name for name in HEADERS if used is not None or name != USED)
+    table(render(headers, rows, width=text_width(sys.stdout, full=full)))
+
+
+def _usage_fields(
+    flow: Flow, used: Mapping[str | BundleHash, FlowUsage] | None
+) -> Mapping[str, int | None]:
+    found = None if used is None else usage_of(flow, used)
+    return {
+        "usageCount": None if found is None else found.count,
+        "lastUsedMs": None if found is None else found.last_ms,
+    }

@@ -14,6 +14,7 @@ from ..display import json_output
 from ..display.output import Piece, Styled, note, result
 from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ SHOWN_COLUMNS = 200
 
 @click.command()
 @click.argument("flow", shell_complete=complete_flows)
+@shared_option
 @json_option
 def command(*, flow: str, as_json: bool) -> int:
     """Replay every stored thread of FLOW with its current version, and print one line for each

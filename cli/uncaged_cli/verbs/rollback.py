@@ -9,12 +9,14 @@ from ..display import json_output
 from ..display.output import result
 from ..inputs.completion import complete_former
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
 @click.command()
 @flow_argument
 @click.argument("version", required=False, metavar="[HASH]", shell_complete=complete_former)
+@shared_option
 @json_option
 def command(flow: str, version: str | None, as_json: bool) -> None:
     """Return FLOW to the version before, or to the former version HASH (a unique prefix is

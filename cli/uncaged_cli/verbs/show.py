@@ -16,6 +16,7 @@ from ..display import json_output
 from ..display.durations import clock_time
 from ..display.output import Styled, result, width_of
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ FOREIGN = (
 
 @click.command()
 @flow_argument
+@shared_option
 @json_option
 def command(flow: str, as_json: bool) -> None:
     """Show FLOW (a name or a hash): description, version, permissions, roles, parameters."""

@@ -18,7 +18,7 @@ from ..display.output import Styled, note
 from ..display.worker_events import WorkerEvents
 from ..entry import EXIT_INTERRUPTED
 from ..inputs.options import json_option
-from ..inputs.stores import needed_store, shared_option
+from ..inputs.stores import needed_store, shared_option, tell_made
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash, ThreadId
@@ -57,10 +57,12 @@ def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
     from uncaged_bundles.storage.store import Store
     from uncaged_engine.sandbox.mechanism import choose
     from uncaged_engine.services.children import children_in
+    from uncaged_engine.services.stores import StoreRefused
     from uncaged_engine.settings.loading import load
     from uncaged_engine.shared.driving import ThreadDriving, worker_place
     from uncaged_engine.shared.opening import opened_shared
     from uncaged_engine.shared.replica import replica
+    from uncaged_engine.shipped import add_our_flows
     from uncaged_engine.threads.starting import Chance
 
     store = Store.open()
@@ -72,10 +74,12 @@ def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
     chance = Chance()
     run_child = children_in(chosen.address, store, chance)
     with (
-        opened_shared(chosen.address, is_visible=chosen.is_visible) as backend,
+        opened_shared(chosen.address, is_visible=chosen.is_visible, made=tell_made) as backend,
         closing(backend.dispatcher()) as dispatcher,
         replica(backend, store, chance) as copies,
     ):
+        with suppress(StoreRefused):  # a user who may only drive threads
+            add_our_flows(copies.registry, chance.clock_ms())
         driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned, run_child)
         try:
             dispatcher.work(

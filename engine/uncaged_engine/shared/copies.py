@@ -169,7 +169,7 @@ class ThreadCopies:
         lines = list(lines_of(self._threads, bundle, thread, from_line=known or 0))
         if known is None:
             with suppress(NotFoundError, DamagedError):  # what needs it says so
-                self._replica.bring_bundle(bundle)
+                self._replica.files.bring_bundle(bundle)
             notes = self._threads.notes(bundle, thread)
             self._replica.put_journal(bundle, thread, lines, notes)
         elif lines:

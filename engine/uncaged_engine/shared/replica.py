@@ -8,24 +8,22 @@ the processes of its threads.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from shlex import quote
 
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.files import write_atomically
-from uncaged_bundles.storage.registry import Registry
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from ..journal.blobs import BlobDirectory, named_in
 from ..journal.origin import path_beside
-from ..stores.protocol import StoreBackend, ThreadNotes
+from ..stores.protocol import BundleStorage, StoreBackend, ThreadNotes
 from ..threads.scratch import ScratchStore, scratch_store
 from ..threads.starting import Chance, granted_bundle
+from .registry import SharedRegistry
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +31,12 @@ class ReplicaStore(ScratchStore):
     """Scratch store with bundles and a registry of its own. Config and keys are those of the
     person's store.
 
-    stored: lists the bundles of the shared store, of which only those in use are copied.
+    shared: the bundles of the shared store, of which only those in use are copied.
     bring: copies the thread that a text names, and returns its place; None: what is named must have
     been copied.
     """
 
-    stored: Callable[[], list[BundleHash]]
+    shared: BundleStorage
     bring: Callable[[str], tuple[BundleHash, ThreadId, Path]] | None = None
 
     @property
@@ -49,8 +47,25 @@ class ReplicaStore(ScratchStore):
     def registry_path(self) -> Path:
         return self.scratch / "workflow.yaml"
 
+    def put_source(self, source: bytes) -> BundleHash:
+        self.shared.put(source)
+        return ScratchStore.put_source(self, source)
+
+    def bring_bundle(self, bundle: BundleHash) -> None:
+        """Copy a bundle, unless it is there. Raises: as `BundleStorage.get`."""
+        path = self.bundle_path(bundle)
+        if not path.exists():
+            write_atomically(path, self.shared.get(bundle))
+
+    def has_bundle(self, hash: BundleHash) -> bool:
+        return self.bundle_path(hash).exists() or hash in self.shared.hashes()
+
     def find_bundles(self) -> list[BundleHash]:
-        return self.stored()
+        return self.shared.hashes()
+
+    def _bundle_source(self, hash: BundleHash) -> bytes:
+        self.bring_bundle(hash)
+        return ScratchStore._bundle_source(self, hash)
 
     def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
         return ScratchStore.locate_thread(self, text) if self.bring is None else self.bring(text)
@@ -67,8 +82,7 @@ class Replica:
         self.files = files
         self._blobs = BlobDirectory(files.blobs)
         self._known_blobs: set[str] = set()
-        self._version: str | None = None
-        self._lock = threading.Lock()
+        self.registry = SharedRegistry(files, backend.registry, backend.address)
 
     def bundle(self, bundle: BundleHash) -> Bundle:
         """Copy a bundle, and return it if a person has granted it in the shared store.
@@ -76,20 +90,8 @@ class Replica:
         Raises:
             RefusedError: it was not granted. NotFoundError, DamagedError: as `BundleStorage.get`.
         """
-        with self._lock:
-            self.bring_bundle(bundle)
-            return granted_bundle(self.files, self._registry(), bundle)
-
-    def bring_bundle(self, bundle: BundleHash) -> None:
-        """Copy a bundle. Raises: as `BundleStorage.get`."""
-        path = self.files.bundle_path(bundle)
-        if not path.exists():
-            write_atomically(path, self.backend.bundles.get(bundle))
-
-    def bring_registry(self) -> None:
-        """Copy the registry, if there is one."""
-        with self._lock, suppress(NotFoundError):
-            self._registry()
+        self.registry.refresh()
+        return granted_bundle(self.files, self.registry, bundle)
 
     def resolve(self, flow: str) -> tuple[str | None, BundleHash]:
         """Return the bundle of the shared store that a person named (`Registry.resolve`).
@@ -98,31 +100,12 @@ class Replica:
             NotFoundError: there is none. RefusedError: the flow is disabled, or its entry cannot be
                 read. UsageError: *flow* is the start of several hashes.
         """
-        address = self.backend.address
-        with self._lock:
-            registry = self._registry()
-            try:
-                return registry.resolve(flow)
-            except NotFoundError as exc:
-                raise NotFoundError(
-                    f"{address} has no flow {flow!r}; `uncaged-workflow store copy` brings those of a directory"
-                ) from exc
-            except RefusedError as exc:
-                raise RefusedError(
-                    f"{address}: {exc}; do that with UNCAGED_WORKFLOW_HOME=DIR in a copy,"
-                    f" made by `uncaged-workflow store copy {quote(address)} DIR`, and copy it back with --replace"
-                ) from exc
-
-    def _registry(self) -> Registry:
-        found = self.backend.registry.read()
-        if found is None:
+        if self.registry.refresh() is None:
             raise NotFoundError(
-                f"{self.backend.address} has no flow yet; add it to a directory, then `uncaged-workflow store copy` that"
+                f"{self.backend.address} has no flow yet; `uncaged-workflow add` adds one,"
+                " and `uncaged-workflow store copy` brings those of a directory"
             )
-        if found.version != self._version:
-            write_atomically(self.files.registry_path, found.data)
-            self._version = found.version
-        return Registry(self.files)
+        return self.registry.resolve(flow)
 
     def put_journal(
         self, bundle: BundleHash, thread: ThreadId, lines: Sequence[bytes], notes: ThreadNotes
@@ -188,6 +171,6 @@ def replica(
     """
     with scratch_store(home, chance, home.root) as scratch:
         fields = {one.name: getattr(scratch, one.name) for one in dataclasses.fields(scratch)}
-        files = ReplicaStore(**fields, stored=backend.bundles.hashes, bring=bring)
+        files = ReplicaStore(**fields, shared=backend.bundles, bring=bring)
         files.bundles.mkdir(mode=0o700)
         yield Replica(backend, files)

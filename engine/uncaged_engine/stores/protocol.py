@@ -195,6 +195,9 @@ class RegistryStorage(Protocol):
     def read(self) -> VersionedBytes | None:
         """Return the text; None if nothing was registered yet."""
 
+    def version(self) -> str | None:
+        """Return the version of the text alone; None if nothing was registered yet."""
+
     def replace(self, data: bytes, *, version: str | None) -> str:
         """Replace the text and return its new version; durable when this returns.
 

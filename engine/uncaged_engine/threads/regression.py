@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from uncaged_bundles.errors import BundleError, DamagedError, ReplayError, UncagedError
-from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -20,7 +20,7 @@ from ..cells.cell import Cell, CellDied, CellLimits
 from ..cells.replay import Replay, ReplayDifference
 from ..cells.reply import BundleReply
 from ..journal import archive, lines, lock
-from ..journal.blobs import BlobDirectory
+from ..journal.blobs import BlobDirectory, Blobs
 from ..journal.codec import decode
 from ..journal.recover import History, recover
 from ..sandbox.mechanism import Mechanism
@@ -65,16 +65,20 @@ class PastThread:
 
 
 def check(
-    store: Store, bundle: Bundle, mechanism: Mechanism | None, flow: str, *, deadline_s: float
+    threads: Iterator[PastThread],
+    bundle: Bundle,
+    mechanism: Mechanism | None,
+    *,
+    deadline_s: float,
 ) -> list[ReplayCheck]:
-    """Replay the past threads of *flow* with *bundle*, in one sandbox process, which is started
-    again after a thread that ends it.
+    """Replay past threads with *bundle*, in one sandbox process, which is started again after a
+    thread that ends it.
 
     While the process starts, and while the bundle works on one thread, journals of the next are
     read.
     """
     checked: list[ReplayCheck] = []
-    ahead = ReadAhead(find_past(store, flow))
+    ahead = ReadAhead(threads)
     past = ahead.take()
     if past is None:
         return checked
@@ -143,20 +147,32 @@ def find_past(store: Store, flow: str) -> Iterator[PastThread]:
     blobs = BlobDirectory(store.blobs)
     for bundle_hash, thread, path in store.find_journals():
         try:
-            data = _read_if(flow, path)
-            history = None if data is None else recover(data, bundle_hash, thread)
+            found = past_thread(flow, bundle_hash, thread, _read_if(flow, path), blobs)
         except (OSError, DamagedError):
             continue  # `threads` lists it as corrupt
-        if data is None or history is None or history.corrupt or history.start["name"] != flow:
-            continue
-        try:
-            replay = Replay(history, blobs.expand_record(history.start), blobs, trusted=False)
-        except (UncagedError, OSError) as exc:
-            yield PastThread(
-                thread_id=thread, data=data, history=history, replay=None, problem=str(exc)
-            )
-        else:
-            yield PastThread(thread_id=thread, data=data, history=history, replay=replay)
+        if found is not None:
+            yield found
+
+
+def past_thread(
+    flow: str, bundle: BundleHash, thread: ThreadId, data: bytes | None, blobs: Blobs
+) -> PastThread | None:
+    """Return a thread with its prepared replay; None without lines, if they cannot be read, or if
+    the thread belongs to another flow.
+
+    Raises:
+        DamagedError: its start record is damaged.
+    """
+    history = None if data is None else recover(data, bundle, thread)
+    if data is None or history is None or history.corrupt or history.start["name"] != flow:
+        return None
+    try:
+        replay = Replay(history, blobs.expand_record(history.start), blobs, trusted=False)
+    except (UncagedError, OSError) as exc:
+        return PastThread(
+            thread_id=thread, data=data, history=history, replay=None, problem=str(exc)
+        )
+    return PastThread(thread_id=thread, data=data, history=history, replay=replay)
 
 
 def _read_if(flow: str, path: str) -> bytes | None:

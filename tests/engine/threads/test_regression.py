@@ -33,7 +33,8 @@ def counted(store: Store, number: int, n: int) -> Script:
 
 
 def against(store: Store, text: bytes, deadline_s: float = 20) -> dict[str, ReplayCheck]:
-    found = check(store, read_bundle(text, KNOWN), choose(), "count", deadline_s=deadline_s)
+    threads = find_past(store, "count")
+    found = check(threads, read_bundle(text, KNOWN), choose(), deadline_s=deadline_s)
     return {one.thread_id: one for one in found}
 
 

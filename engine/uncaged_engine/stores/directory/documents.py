@@ -25,6 +25,10 @@ class DirectoryRegistry:
     def read(self) -> VersionedBytes | None:
         return _read(self._path)
 
+    def version(self) -> str | None:
+        found = self.read()
+        return None if found is None else found.version
+
     def replace(self, data: bytes, *, version: str | None) -> str:
         return _replace(self._path, self._path, data, version)
 
