@@ -13,9 +13,10 @@ from typing import Any
 from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.services.git import Git
-from uncaged_engine.services.journal import COMMIT
-from uncaged_engine.services.threads import ThreadView
+from uncaged_engine.services.journal import COMMIT, journal_bytes
+from uncaged_engine.services.threads import ThreadView, parse_records
 
 from .workspace import Workspace, snapshot_of
 
@@ -102,7 +103,10 @@ def changes_of_step(
     workspace = Workspace.of(start, store, thread, environment=environment)
     if workspace is None:
         raise NotFoundError(f"the workspace of thread {thread} is not on this machine")
-    git = _git_of(workspace, environment)
+    if workspace.carried is not None:
+        data = journal_bytes(store.locate_thread(thread)[2])
+        workspace.bring(parse_records(data, BlobDirectory(store.blobs)))
+    git = _git_of(workspace.repository, workspace, environment)
     return _compare(git, _before(git, snapshot, workspace.base), snapshot, int(step["seq"]))
 
 
@@ -130,11 +134,11 @@ def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str
     Raises:
         NotFoundError: there is no workspace, or the branch is gone.
     """
-    git, workspace = _git(store, view, environment)
+    git, workspace = _checkout(store, view, environment)
     after = _head(git, workspace)
     if not after:
         raise NotFoundError(
-            f"the branch {workspace.branch} of thread {view.summary.thread_id} does not exist in {workspace.repository}"
+            f"the branch {workspace.branch} of thread {view.summary.thread_id} does not exist in {workspace.checkout}"
         )
     return _compare(git, git.line("merge-base", "HEAD", after), after, None)
 
@@ -144,7 +148,7 @@ def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) ->
     branch or its repository is gone.
     """
     try:
-        git, workspace = _git(store, view, environment)
+        git, workspace = _checkout(store, view, environment)
         after = _head(git, workspace)
         return not after or git.line("merge-base", "HEAD", after) == after
     except UncagedError:
@@ -162,13 +166,13 @@ def merge(
     Raises:
         RefusedError: git would not merge; the message has its words and the files in conflict.
     """
-    git, workspace = _git(store, view, environment)
+    git, workspace = _checkout(store, view, environment)
     into = git.line("rev-parse", "--abbrev-ref", "HEAD")
     former = git.line("rev-parse", "HEAD")
     command = ["git", "merge", "--no-edit", "-m", f"Merge branch '{workspace.branch}'", found.after]
     done = subprocess.run(
         command,
-        cwd=workspace.repository,
+        cwd=workspace.checkout,
         env=dict(environment),
         capture_output=True,
         text=True,
@@ -190,6 +194,21 @@ def merge(
 
 
 def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tuple[Git, Workspace]:
+    """Return git where the thread's snapshots are."""
+    workspace = _workspace(store, view, environment)
+    workspace.bring(view.records)
+    return _git_of(workspace.repository, workspace, environment), workspace
+
+
+def _checkout(
+    store: Store, view: ThreadView, environment: Mapping[str, str]
+) -> tuple[Git, Workspace]:
+    """Return git in the person's checkout."""
+    workspace = _workspace(store, view, environment)
+    return _git_of(workspace.checkout, workspace, environment), workspace
+
+
+def _workspace(store: Store, view: ThreadView, environment: Mapping[str, str]) -> Workspace:
     thread = ThreadId(view.summary.thread_id)
     workspace = Workspace.of(view.start, store, thread, environment=environment)
     if workspace is None and view.summary.imported:
@@ -200,15 +219,13 @@ def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tupl
         raise NotFoundError(
             f"thread {thread} has no workspace: none of its roles may work on files"
         )
-    return _git_of(workspace, environment), workspace
+    return workspace
 
 
-def _git_of(workspace: Workspace, environment: Mapping[str, str]) -> Git:
-    if not Path(workspace.repository).is_dir():
-        raise UncagedError(
-            f"the repository {workspace.repository} of thread {workspace.thread_id} is gone"
-        )
-    return Git(directory=workspace.repository, environment=environment)
+def _git_of(repository: Path, workspace: Workspace, environment: Mapping[str, str]) -> Git:
+    if not repository.is_dir():
+        raise UncagedError(f"the repository {repository} of thread {workspace.thread_id} is gone")
+    return Git(directory=repository, environment=environment)
 
 
 def _head(git: Git, workspace: Workspace) -> str:

@@ -13,7 +13,7 @@ from uncaged_bundles.rights import Rights
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.preparing import NewThread, Preparation
-from uncaged_engine.services.journal import COMMIT
+from uncaged_engine.services.journal import COMMIT, PACK_KEY
 
 
 class RolePreparation(Preparation):
@@ -83,10 +83,15 @@ class RolePreparation(Preparation):
     def secure(
         self, thread: NewThread, fields: Mapping[str, Any], steps: Sequence[Mapping[str, object]]
     ) -> None:
-        """Keep git from collecting the commit that the thread's worktree will be made from."""
+        """Keep git from collecting the commit that the thread's worktree will be made from. One
+        whose files are carried has them in its blobs.
+        """
         if "workspace" not in fields:
             return
         from .workspace import Workspace, last_snapshot
+
+        if PACK_KEY in fields["workspace"]:
+            return
 
         workspace = Workspace.of(
             fields, thread.store, thread.thread_id, environment=thread.options.environment
@@ -214,7 +219,11 @@ def _inspect_workspace(thread: NewThread) -> Mapping[str, Any] | None:
     from .workspace import inspect
 
     options = thread.options
-    return inspect(
+    if options.parent_workspace is not None:
+        from .workspace import forked
+
+        return forked(options.parent_workspace, flow=thread.flow, thread_id=thread.thread_id)
+    found = inspect(
         options.workspace or options.directory,
         flow=thread.flow,
         thread_id=thread.thread_id,
@@ -222,6 +231,18 @@ def _inspect_workspace(thread: NewThread) -> Mapping[str, Any] | None:
         links=options.links,
         environment=options.environment,
         now_ms=thread.now_ms,
+    )
+    if not thread.store.is_shared:
+        return found
+    from uncaged_engine.services.packs import pack_blobs
+
+    from .workspace import carry
+
+    return carry(
+        found,
+        pack_blobs(thread.store),
+        links=options.links,
+        environment=options.environment,
     )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import EnvironmentLacks, NotFoundError, UsageError
+from uncaged_bundles.errors import DamagedError, EnvironmentLacks, NotFoundError, UsageError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.limits import RoleLimits
 from uncaged_bundles.storage.store import Store
@@ -87,8 +87,9 @@ class RoleHandler(Handler):
             return Failure.of("effect", f"role: {exc}")
         try:
             return perform_role(call, context)
-        except (UsageError, NotFoundError) as exc:
-            # the binding's settings, an agent that is gone: a person fixes it and resumes
+        except (UsageError, NotFoundError, DamagedError) as exc:
+            # the binding's settings, an agent that is gone, a damaged pack of files: a person fixes
+            # it and resumes
             raise EnvironmentLacks(str(exc)) from exc
 
 
@@ -122,7 +123,11 @@ def perform_role(call: RoleCall, context: EffectContext) -> Outcome:
     snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
     # crash here: the snapshot is made, no line names it; the next attempt starts from the one
     # before it
-    files = {"snapshot": snapshot, **({"changedInSubmodules": list(inside)} if inside else {})}
+    files = {
+        "snapshot": snapshot,
+        **workspace.kept_pack(snapshot, latest),
+        **({"changedInSubmodules": list(inside)} if inside else {}),
+    }
     if isinstance(outcome, Failure):
         return Failure(error={**outcome.error, **files})
     return Answer(fields={**outcome.fields, **files})
@@ -155,6 +160,7 @@ def prepare(context: EffectContext, scratch: Path, latest: str | None) -> Worksp
     elif ledger_of(scratch, context.key).exists():  # a crash left this part of a step open
         kill_leftovers(scratch, context.key)
     if workspace is not None:
+        workspace.bring(context.steps())
         workspace.ensure(latest, now_ms=context.clock_ms())
         if again:
             workspace.restore(latest)

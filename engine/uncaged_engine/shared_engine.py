@@ -27,7 +27,7 @@ from .shared.journal import left_word
 from .shared.opening import opened_shared
 from .shared.registry import SharedRegistry
 from .shared.replica import Replica, replica
-from .shared.starting import require_carried, start_shared
+from .shared.starting import require_carried, require_files, start_shared
 from .shipped import add_our_flows
 from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, summarise
@@ -340,7 +340,8 @@ class SharedEngine(Engine):
 
     def _write_fork(self, plan: ForkPlan) -> tuple[BundleHash, ThreadId]:
         """Make the fork in this process's directory, and write it into the store."""
-        require_carried(plan.new.bundle, plan.new.options)
+        require_carried(plan.new.bundle)
+        require_files(plan.new.bundle, plan.start)
         bundle, thread = super()._write_fork(plan)
         path = self.store.data_path(bundle, thread)
         lines = path.read_bytes().splitlines(keepends=True)
@@ -360,7 +361,9 @@ class SharedEngine(Engine):
     ) -> None:
         """Record the request in the journal, and have a worker drive the thread."""
         del options, launching
-        require_carried(self._replica.bundle(bundle))
+        loaded = self._replica.bundle(bundle)
+        require_carried(loaded)
+        require_files(loaded, self.thread(thread).start)
         dispatcher = self._dispatch()
         queue, resume = self._backend.queue, more.get("resume")
         with self._journal(bundle, thread) as journal:

@@ -399,19 +399,6 @@ def test_a_flow_of_a_shared_store_is_exported(scene: Scene, tmp_path: Path) -> N
     assert "diverge" in told("verify", "asks", "--on", "head").out
 
 
-def test_a_fork_with_an_agent_is_refused(scene: Scene) -> None:
-    """Nothing is written: a worker elsewhere does not have the agent."""
-    del scene
-    thread = started("run", "asks")
-    before = told("threads", "--json").document
-    refused = told("fork", thread, "--at", "0", "--agent", "claude", "--detach")
-    assert refused.code == RefusedError.exit_code and "not carried" in refused.err
-    assert [one["threadId"] for one in told("threads", "--json").document] == [
-        one["threadId"] for one in before
-    ]
-    assert told("kill", thread).code == 0
-
-
 @pytest.mark.parametrize("words", [("proposals",), ("serve",), ("do", "list files")])
 def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) -> None:
     """Otherwise it would show or change another store than the one that is named."""

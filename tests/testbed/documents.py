@@ -29,7 +29,7 @@ GROUPS = {
     "constructions": ("delete", "list", "promote", "prune", "show"),
     "conversation": ("cancel", "delete", "list", "new", "rename", "show", "status", "switch"),
     "patterns": ("suggest",),
-    "thread": ("diff", "merge", "pin", "rm", "show"),
+    "thread": ("diff", "fetch", "merge", "pin", "rm", "show"),
     "grammar": ("check", "complete", "match"),
     "keys": ("list", "rm", "set"),
     "mcp": ("config",),

@@ -30,6 +30,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+ROLE = {
+    "description": "A role.",
+    "systemPrompt": "You work.",
+    "extractPrompt": "Say how it went.",
+    "schema": SCHEMA,
+}
+"""A role of a bundle's descriptor."""
+
+
 def role_spec(name: str = "coder", schema: Mapping[str, object] | None = None) -> RoleSpec:
     return RoleSpec(
         name=name,
@@ -42,18 +51,12 @@ def role_spec(name: str = "coder", schema: Mapping[str, object] | None = None) -
 
 def role_bundle(*names: str, policy: Mapping[str, object] | None = None) -> Bundle:
     """A bundle with these roles, all of the same schema."""
-    role = {
-        "description": "A role.",
-        "systemPrompt": "You work.",
-        "extractPrompt": "Say how it went.",
-        "schema": SCHEMA,
-    }
     descriptor = {
         "contract": 1,
         "name": "demo",
         "description": "A demo.",
         "kind": "workflow",
-        "roles": dict.fromkeys(names or ("planner", "coder"), role),
+        "roles": dict.fromkeys(names or ("planner", "coder"), ROLE),
         "policy": {"role": {"workspace": "write"}} if policy is None else policy,
     }
     return read_bundle(

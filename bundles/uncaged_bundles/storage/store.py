@@ -68,6 +68,11 @@ class Store:
         return store
 
     @property
+    def is_shared(self) -> bool:
+        """Whether this is a process's copy of a store that several machines share."""
+        return False
+
+    @property
     def bundles(self) -> Path:
         return self.root / "bundles"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.services.documents import summary_document
 from uncaged_engine.threads.ending import EXIT_UNSUCCESSFUL, Ending, ending_of
@@ -66,8 +67,16 @@ def follow(
                 elif event.kind == "status":
                     status = event.body
             final = with_final_status(engine.thread(thread_id), status)
-            last = ending_of(final, engine.store, Path.cwd())
+            brought = None
+            if engine.is_shared and "workspace" in final.start:
+                from .fetched import bring_branch, note_brought
+
+                brought = bring_branch(engine, final)
+            is_missing = isinstance(brought, UncagedError)
+            last = ending_of(final, engine.store, Path.cwd(), is_merged=is_missing)
             shown.end(last, summary_of(final))
+            if brought is not None:
+                note_brought(thread_id, brought)
             mark_seen(engine.store, final.summary.thread_id, final.summary.updated_ms)
             if final.summary.spent.unpriced and has_cost_limit(final.start, final.records):
                 note(UNPRICED)

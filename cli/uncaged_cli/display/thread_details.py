@@ -13,6 +13,7 @@ from uncaged_engine.threads.timeline import Timeline
 
 from .costs import spell_spent
 from .durations import clock_time
+from .fetched import left_behind
 from .header import header_line
 from .output import Piece, Styled, status, text_width
 from .plain import ending_lines, row_pieces
@@ -82,3 +83,5 @@ def _workspace(start: Mapping[str, object]) -> Iterator[list[Piece]]:
             "workspace: ",
             f"{workspace.get('repository')}, branch {workspace.get('branch')}, from {base}",
         ]
+        if names := left_behind(start):
+            yield ["not carried: ", names]

@@ -133,6 +133,10 @@ def command(
         options=run_options,
         launching=launching,
     )
+    if engine.is_shared and "role" in descriptor.policy.limits:
+        from ..display.fetched import note_left_behind
+
+        note_left_behind(engine.thread(thread_id).start)
     fields = {"hash": bundle.hash}
     code = follow_or_print(
         engine, thread_id, detach=detach, as_json=as_json, verbose=verbose, fields=fields

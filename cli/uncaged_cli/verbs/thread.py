@@ -51,11 +51,11 @@ class ShowByDefault(DefaultGroup):
 @click.group(
     cls=ShowByDefault,
     default="show",
-    subcommand_metavar="THREAD | diff THREAD [N] | merge THREAD | pin [THREAD...] | rm THREAD...",
+    subcommand_metavar="THREAD | diff THREAD [N] | fetch THREAD | merge THREAD | pin [THREAD...] | rm THREAD...",
     no_args_is_help=True,
 )
 def command() -> None:
-    """Show or follow a thread, show its file changes, merge its branch, pin or remove it.
+    """Show or follow a thread, show its file changes, fetch or merge its branch, pin or remove it.
 
     THREAD is an id, a unique prefix of one, or `latest`. `thread THREAD` is `thread show THREAD`,
     with the same options.
@@ -187,6 +187,7 @@ def show_traces(engine: Engine, view: ThreadView, *, full: bool, as_json: bool) 
 @command.command("diff", short_help="Show the file changes of a step.")
 @thread_argument
 @click.argument("step", type=click.IntRange(min=1), required=False, metavar="[N]")
+@shared_option
 @json_option
 def diff(thread: str, step: int | None, as_json: bool) -> None:
     """Show the file changes of step N of a thread; without N, of the whole thread."""
@@ -198,6 +199,35 @@ def diff(thread: str, step: int | None, as_json: bool) -> None:
         json_output.document(found.document())
         return
     show_changes(found)
+
+
+@command.command("fetch", short_help="Bring a thread's branch from a shared store.")
+@thread_argument
+@click.option(
+    "--workspace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A checkout that gets the branch, instead of the one in which the thread was started.",
+)
+@shared_option
+@json_option
+def fetch(thread: str, workspace: Path | None, as_json: bool) -> None:
+    """Make or move the branch of a thread of a shared store in a repository on this machine, as its
+    last finished step left it.
+
+    No other branch and no file changes there. A branch that a person moved is left as it is.
+    """
+    from uncaged_agents.fetching import fetch_branch
+
+    from ..display.fetched import fetched_line
+
+    engine = open_engine()
+    found = fetch_branch(engine.store, engine.thread(thread), workspace, os.environ)
+    if as_json:
+        fields = {"branch": found.branch, "commit": found.commit, "changed": found.changed}
+        json_output.document({"repository": str(found.repository), **fields})
+        return
+    result(fetched_line(found))
 
 
 @command.command("merge", short_help="Merge a thread's branch into the checkout.")

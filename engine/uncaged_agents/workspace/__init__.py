@@ -2,6 +2,7 @@
 
 from uncaged_engine.services.git import WorkspaceError
 
+from .carried import carry
 from .checkout import forked, inspect
 from .unused import remove_unused
 from .worktree import Workspace, last_snapshot, snapshot_of
@@ -9,6 +10,7 @@ from .worktree import Workspace, last_snapshot, snapshot_of
 __all__ = [
     "Workspace",
     "WorkspaceError",
+    "carry",
     "forked",
     "inspect",
     "last_snapshot",

@@ -138,6 +138,10 @@ class Snapshots:
         elif head.commit is not None:
             self._worktree().run("read-tree", "--reset", head.commit)
 
+    def branch_at(self, commit: str) -> str | None:
+        """Return the commit at which the thread's branch was at the snapshot *commit*."""
+        return self._read(commit)[1].branch
+
     def current_branch(self) -> str | None:
         """Return the branch that the worktree is on; None if it is on none."""
         ref = (

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from uncaged_engine.services.git import Git, GitError, WorkspaceError, on_disk
+from uncaged_engine.services.journal import PACK_KEY
 
+from .carried import CarriedRepository, packs_of
 from .checkout import changes_bytes
 from .links import make_links, translated
 from .snapshots import Snapshots
@@ -37,8 +39,9 @@ class WorktreeRecord:
 class Workspace:
     """Worktree of one thread; see ``of``.
 
-    repository: the user's checkout. tree: the worktree. scratch: private files of the thread,
-    beside it.
+    repository: where the worktree belongs to: the user's checkout, or the bare repository of a
+    thread whose files are carried. checkout: the user's; of a carried thread perhaps on another
+    machine. tree: the worktree. scratch: private files of the thread, beside it.
     """
 
     thread_id: str
@@ -51,6 +54,8 @@ class Workspace:
     tree: Path
     scratch: Path
     environment: Mapping[str, str]
+    checkout: Path
+    carried: CarriedRepository | None = None
 
     @classmethod
     def of(
@@ -65,9 +70,13 @@ class Workspace:
         recorded = start.get("workspace")
         if not isinstance(recorded, Mapping):
             return None
+        checkout = Path(str(recorded["repository"]))
+        carried = _carried(recorded, store, thread_id, environment)
         return cls(
             thread_id=thread_id,
-            repository=Path(str(recorded["repository"])),
+            repository=checkout if carried is None else carried.directory,
+            checkout=checkout,
+            carried=carried,
             subdirectory=str(recorded.get("subdirectory", "")),
             base=str(recorded["base"]),
             branch=str(recorded["branch"]),
@@ -100,6 +109,14 @@ class Workspace:
         """
         self._git().run("update-ref", self.ref, commit)
 
+    def bring(self, steps: Sequence[Mapping[str, object]]) -> None:
+        """Make the repository of a carried thread from the packs that its finished steps name.
+
+        Raises: as `CarriedRepository.bring`.
+        """
+        if self.carried is not None:
+            self.carried.bring(packs_of(steps))
+
     def ensure(self, latest: str | None, *, now_ms: int) -> None:
         """Make the worktree unless it exists already.
 
@@ -127,6 +144,21 @@ class Workspace:
             return self._snapshots(record).take(
                 self._message(seq), previous=previous or record.first, now_ms=now_ms
             )
+
+    def kept_pack(self, snapshot: str, previous: str | None) -> Mapping[str, object]:
+        """Return the field with the pack of a new snapshot, if the thread's files are carried.
+        previous: the last finished step's snapshot, if any.
+        """
+        if self.carried is None:
+            return {}
+        branch = self._snapshots(self._record()).branch_at(snapshot)
+        known = () if previous is None else (previous,)
+        return {PACK_KEY: self.carried.put(snapshot, branch, known)}
+
+    def branch_at(self, snapshot: str) -> str | None:
+        """Return the commit at which the thread's branch was when *snapshot* was made."""
+        record = WorktreeRecord(common=self.repository, admin=self.repository, first="")
+        return self._snapshots(record).branch_at(snapshot)
 
     def restore(self, latest: str | None) -> None:
         """Put the worktree back to the snapshot *latest*, or to how it was before the first
@@ -199,7 +231,11 @@ class Workspace:
         kept = None
         git = self._git()
         # 128: it is no repository any more
-        if self.repository.is_dir() and git.run("rev-parse", "--git-dir", accept=(0, 128)):
+        if (
+            self.carried is None
+            and self.repository.is_dir()
+            and git.run("rev-parse", "--git-dir", accept=(0, 128))
+        ):
             with self.locked():
                 self._drop_tree(git)
                 git.run("update-ref", "-d", self.ref)
@@ -370,6 +406,27 @@ class Workspace:
             yield
         finally:
             os.close(handle)
+
+
+def _carried(
+    recorded: Mapping[str, object],
+    store: Store,
+    thread_id: ThreadId,
+    environment: Mapping[str, str],
+) -> CarriedRepository | None:
+    """Return the repository of a thread whose files are carried; None for another one."""
+    first = recorded.get(PACK_KEY)
+    if not isinstance(first, str):
+        return None
+    from uncaged_engine.services.packs import pack_blobs  # which a local thread does without
+
+    return CarriedRepository(
+        directory=store.private(thread_id) / "repository.git",
+        base=str(recorded["base"]),
+        first=first,
+        blobs=pack_blobs(store),
+        environment=environment,
+    )
 
 
 def last_snapshot(steps: Sequence[Mapping[str, object]]) -> str | None:

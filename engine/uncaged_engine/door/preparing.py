@@ -36,7 +36,8 @@ class RunOptions:
     screenshots: keep a picture of the page after each step that acts in a browser.
     heal: for web flows, see `BrowserSettings.heal`; None takes the config's.
     workspace: the repository directory (None: *directory*). links: ignored directories to link into
-    the worktree.
+    the worktree. parent_workspace: that of the thread whose effect starts this one, if its files
+    are carried: it works on the same commit.
     directory, environment: the caller's, for child processes; never written to disk.
     """
 
@@ -53,6 +54,7 @@ class RunOptions:
     screenshots: bool = False
     heal: str | None = None
     workspace: Path | None = None
+    parent_workspace: Mapping[str, object] | None = None
     include_changes: bool = False
     links: tuple[str, ...] = ()
     test_command: str | None = None

@@ -23,6 +23,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 _NAMED = re.compile(
     rb'"(?:blob":\{"field":"[^"]*","hash|checkpoint|screenshot|trace)":"([0-9a-f]{32})"'
 )
+_PACKS = re.compile(rb'"gitPack":"([0-9a-f]{32})"')
 
 
 def blob_hash(data: bytes) -> str:
@@ -39,6 +40,11 @@ def effect_mark(effect: bytes) -> bytes:
 
 def named_in(lines: bytes) -> set[str]:
     """Return the blobs that a journal's lines name."""
+    return needed_in(lines) | {match.decode() for match in _PACKS.findall(lines)}
+
+
+def needed_in(lines: bytes) -> set[str]:
+    """Return the blobs that a reader of these lines needs: all but packs of git objects."""
     return {match.decode() for match in _NAMED.findall(lines)}
 
 

@@ -43,6 +43,10 @@ DIGESTED = frozenset(("kind", "digest", "bytes", "head"))
 DIGESTED_HEAD = b'{"kind":"'
 """How the digest of an effect begins."""
 
+PACK_KEY = "gitPack"
+"""Field of a start record's ``workspace``, and of a step beside ``snapshot``: the blob with a pack
+of git objects.
+"""
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """The full name of a git commit, as a step's snapshot is."""
 

@@ -126,7 +126,7 @@ def _without_places(record: Mapping[str, Any], snapshot: object) -> dict[str, An
     return {
         key: value
         for key, value in record.items()
-        if key != "session" and (key != "snapshot" or value == snapshot)
+        if key not in ("session", "gitPack") and (key != "snapshot" or value == snapshot)
     }
 
 

@@ -5,6 +5,7 @@ standard error.
 from __future__ import annotations
 
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -137,16 +138,46 @@ class Git:
             if done.returncode in accept:
                 return done.stdout, words
             if ".lock': File exists" not in words or time.monotonic() > deadline:
-                problem = words[:SHOWN_CHARACTERS] or "it printed nothing"
-                message = f"git {arguments[0]} failed in {self.directory} (exit {done.returncode}): {problem}"
-                raise GitError(message, words=words, code=done.returncode)
+                raise self._error(arguments, done.returncode, words)
             time.sleep(LOCK_PAUSE_S)
 
-    def _start(
-        self, arguments: tuple[str, ...], stdin: bytes, more: Mapping[str, str]
-    ) -> subprocess.CompletedProcess[bytes]:
+    def bounded(self, *arguments: str, stdin: bytes, most_bytes: int) -> bytes | None:
+        """Run one command and return its standard output; None if that has more than *most_bytes*,
+        after which the command is ended.
+
+        Raises: as `run`.
+        """
+        with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as source:
+            source.write(stdin)
+            source.seek(0)
+            with (
+                self._present(),
+                subprocess.Popen(
+                    ["git", *ARGUMENTS, *arguments],
+                    cwd=self.directory,
+                    env=self._variables({}),
+                    stdin=source,
+                    stdout=subprocess.PIPE,
+                    stderr=words,
+                ) as process,
+            ):
+                output = b"" if process.stdout is None else process.stdout.read(most_bytes + 1)
+                if len(output) > most_bytes:
+                    process.kill()
+                    return None
+            if process.returncode == 0:
+                return output
+            words.seek(0)
+            raise self._error(arguments, process.returncode, words.read().decode(errors="replace"))
+
+    def _error(self, arguments: tuple[str, ...], code: int, words: str) -> GitError:
+        problem = words.strip()[:SHOWN_CHARACTERS] or "it printed nothing"
+        message = f"git {arguments[0]} failed in {self.directory} (exit {code}): {problem}"
+        return GitError(message, words=words, code=code)
+
+    def _variables(self, more: Mapping[str, str]) -> dict[str, str]:
         passed = {name: self.environment[name] for name in PASSED if name in self.environment}
-        environment = {
+        return {
             **passed,
             "LC_ALL": "C",
             "GIT_TERMINAL_PROMPT": "0",
@@ -154,25 +185,36 @@ class Git:
             **self.variables,
             **more,
         }
+
+    @contextmanager
+    def _present(self) -> Iterator[None]:
+        """Say which is missing, git or the directory."""
         try:
-            return subprocess.run(
-                ["git", *ARGUMENTS, *arguments],
-                cwd=self.directory,
-                env=environment,
-                input=stdin,
-                capture_output=True,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as exc:
-            raise GitError(
-                f"git {arguments[0]} in {self.directory} took longer than {TIMEOUT_S:.0f} s",
-                words="",
-                code=None,
-            ) from exc
+            yield
         except FileNotFoundError as exc:
             if not self.directory.is_dir():
                 raise WorkspaceError(
                     f"the directory {self.directory} is gone", remedy="bring it back"
                 ) from exc
             raise WorkspaceError("there is no git on PATH", remedy="install git") from exc
+
+    def _start(
+        self, arguments: tuple[str, ...], stdin: bytes, more: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[bytes]:
+        try:
+            with self._present():
+                return subprocess.run(
+                    ["git", *ARGUMENTS, *arguments],
+                    cwd=self.directory,
+                    env=self._variables(more),
+                    input=stdin,
+                    capture_output=True,
+                    timeout=TIMEOUT_S,
+                    check=False,
+                )
+        except subprocess.TimeoutExpired as exc:
+            raise GitError(
+                f"git {arguments[0]} in {self.directory} took longer than {TIMEOUT_S:.0f} s",
+                words="",
+                code=None,
+            ) from exc

@@ -6,6 +6,6 @@ outcome's fields.
 
 from __future__ import annotations
 
-from ..journal.blobs import BlobDirectory
+from ..journal.blobs import BlobDirectory, Blobs
 
-__all__ = ["BlobDirectory"]
+__all__ = ["BlobDirectory", "Blobs"]

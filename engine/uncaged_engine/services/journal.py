@@ -8,12 +8,13 @@ from ..journal.chain import conversation_seed
 from ..journal.chained import ChainedFile, ChainedLines, create_chained, read_chained
 from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
-from ..journal.lines import COMMIT, MAX_LINE_BYTES
+from ..journal.lines import COMMIT, MAX_LINE_BYTES, PACK_KEY
 from ..journal.lock import is_live, take
 
 __all__ = [
     "COMMIT",
     "MAX_LINE_BYTES",
+    "PACK_KEY",
     "ChainedFile",
     "ChainedLines",
     "InfoLog",

@@ -4,6 +4,7 @@ moment when it must be left.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -28,11 +29,14 @@ from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
 from ..notify.sender import Sender
 from ..settings.loading import load
+from ..state.observe import summarise
 from ..steps.driver import Driver
 from ..steps.observing import Observers
 from ..steps.request import DriveRequest, WorkerContext
 from ..stores.protocol import LineOwner
 from ..stores.reading import lines_of
+from ..threads.preparing import forget
+from ..threads.steering import end_leftovers
 from .cell_pool import CellPool
 from .dispatch import ExchangeReader, Recorder, ThreadExchange
 from .journal import SharedJournal, left_word
@@ -137,7 +141,27 @@ class ThreadDriving:
                     exchanges.add(lines[from_line:])  # those of former owners
                     return self._drive_copy(owner, bundle, thread, exchanges)
             finally:
+                self._clean_up(thread, lines[0])
                 replica.drop_journal(bundle, thread)
+
+    def _clean_up(self, thread: ThreadId, start: bytes) -> None:
+        """Remove what effects have made for a thread: the next worker makes it from the store."""
+        files = self._replica.files
+        if not files.private(thread).exists():
+            return
+        try:
+            end_leftovers(files, thread)
+            forget(files, thread, json.loads(start), self._place.environment)
+        except (UncagedError, OSError) as exc:
+            self._report(thread, f"left files in {files.work}: {exc}")
+
+    def _report_lack(self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId) -> None:
+        """Report what this machine lacked, if a thread is paused for that."""
+        pending = journal.reread().pending
+        if pending is not None and pending.voided == "environment":
+            files = self._replica.files
+            found = summarise(files, bundle, thread, files.data_path(bundle, thread))
+            self._report(thread, f"is paused: {found.message}")
 
     def close(self) -> None:
         """End the sandbox processes, and send what is left to send."""
@@ -178,6 +202,8 @@ class ThreadDriving:
                 return left
             try:
                 word = self._run(journal, bundle, thread)
+                if word == "paused":
+                    self._report_lack(journal, bundle, thread)
             except UncagedError as exc:
                 if journal.lost is None:
                     info = InfoLog(files.info_path(bundle, thread), self._place.clock_ms)

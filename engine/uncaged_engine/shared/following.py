@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
-from ..journal.blobs import BlobDirectory, named_in
+from ..journal.blobs import BlobDirectory, needed_in
 from ..journal.lines import END
 from ..state.observe import parse_records
 from ..threads.following import Event
@@ -50,7 +50,7 @@ def follow_shared(
             return
         if line is None:
             continue
-        for name in named_in(line):
+        for name in needed_in(line):
             replica.fetch_blob(name)
         place += len(line)
         [record] = parse_records(line, blobs)

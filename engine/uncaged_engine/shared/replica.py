@@ -18,9 +18,9 @@ from uncaged_bundles.storage.files import write_atomically
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from ..journal.blobs import BlobDirectory, named_in
+from ..journal.blobs import BlobDirectory, Blobs, needed_in
 from ..journal.origin import path_beside
-from ..stores.protocol import BundleStorage, StoreBackend, ThreadNotes
+from ..stores.protocol import BlobStorage, BundleStorage, StoreBackend, ThreadNotes
 from ..threads.scratch import ScratchStore, scratch_store
 from ..threads.starting import Chance, granted_bundle
 from .registry import SharedRegistry
@@ -31,13 +31,19 @@ class ReplicaStore(ScratchStore):
     """Scratch store with bundles and a registry of its own. Config and keys are those of the
     person's store.
 
-    shared: the bundles of the shared store, of which only those in use are copied.
+    shared: the bundles of the shared store, of which only those in use are copied. packs: its
+    blobs, for packs of git objects, which are not copied.
     bring: copies the thread that a text names, and returns its place; None: what is named must have
     been copied.
     """
 
     shared: BundleStorage
+    packs: Blobs
     bring: Callable[[str], tuple[BundleHash, ThreadId, Path]] | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        return True
 
     @property
     def bundles(self) -> Path:
@@ -72,6 +78,24 @@ class ReplicaStore(ScratchStore):
 
     def locate_threads(self, texts: Iterable[str]) -> list[tuple[BundleHash, ThreadId, Path]]:
         return [self.locate_thread(text) for text in texts]
+
+
+class SharedBlobs(Blobs):
+    """Blobs of a shared store, without a copy in this process's directory."""
+
+    def __init__(self, storage: BlobStorage) -> None:
+        self._storage = storage
+
+    def put(self, data: bytes) -> str:
+        return self._storage.put(data)
+
+    def get(self, name: str) -> bytes:
+        return self._storage.get(name)
+
+
+def pack_blobs(store: Store) -> Blobs:
+    """Return where a store keeps packs of git objects."""
+    return store.packs if isinstance(store, ReplicaStore) else BlobDirectory(store.blobs)
 
 
 class Replica:
@@ -129,7 +153,7 @@ class Replica:
 
     def _fetch_blobs(self, lines: Sequence[bytes]) -> None:
         for line in lines:
-            for name in named_in(line):
+            for name in needed_in(line):
                 self.fetch_blob(name)
 
     def info(self, bundle: BundleHash, thread: ThreadId) -> bytes:
@@ -152,8 +176,8 @@ class Replica:
             self._known_blobs.add(name)
 
     def send_blobs(self, lines: bytes) -> None:
-        """Put the blobs that *lines* name into the store."""
-        for name in named_in(lines) - self._known_blobs:
+        """Put the blobs that *lines* name into the store; packs are there already."""
+        for name in needed_in(lines) - self._known_blobs:
             self.backend.blobs.put(self._blobs.get(name))
             self._known_blobs.add(name)
 
@@ -171,6 +195,11 @@ def replica(
     """
     with scratch_store(home, chance, home.root) as scratch:
         fields = {one.name: getattr(scratch, one.name) for one in dataclasses.fields(scratch)}
-        files = ReplicaStore(**fields, shared=backend.bundles, bring=bring)
+        files = ReplicaStore(
+            **fields,
+            shared=backend.bundles,
+            packs=SharedBlobs(backend.blobs),
+            bring=bring,
+        )
         files.bundles.mkdir(mode=0o700)
         yield Replica(backend, files)

@@ -11,7 +11,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.validation.validate import Bundle
 
 from ..door.preparing import RunOptions
-from ..journal import chain
+from ..journal import chain, lines
 from ..settings.loading import load
 from ..stores.protocol import ThreadEntry, ThreadNotes
 from ..threads.starting import Chance, new_start, start_line
@@ -19,10 +19,13 @@ from .dispatch import Dispatcher
 from .replica import Replica
 
 CARRIED_KINDS = frozenset(
-    ("all", "ask", "fetch", "flow", "http", "llm", "null", "now", "script", "search", "sleep")
+    (
+        *("all", "ask", "fetch", "flow", "http", "llm", "null", "now", "role", "script", "search"),
+        "sleep",
+    )
 )
-"""Effect kinds that need nothing of the machine that starts a thread. The others need a workspace
-or a browser, which a worker elsewhere does not have.
+"""Effect kinds that need nothing of the machine that starts a thread but what is carried in its
+store. The others need a browser, which a worker elsewhere does not have.
 """
 
 
@@ -47,7 +50,9 @@ def start_shared(
     """
     name, bundle_hash = replica.resolve(flow)
     bundle = replica.bundle(bundle_hash)
-    require_carried(bundle, options)
+    require_carried(bundle)
+    if parent is not None:
+        _require_repository(bundle, options)
     made, start = new_start(
         store=replica.files,
         thread=thread,
@@ -70,7 +75,7 @@ def start_shared(
     return bundle_hash, made
 
 
-def require_carried(bundle: Bundle, options: RunOptions | None = None) -> None:
+def require_carried(bundle: Bundle) -> None:
     """Refuse a flow that a worker on another machine could not carry out.
 
     Raises:
@@ -81,7 +86,31 @@ def require_carried(bundle: Bundle, options: RunOptions | None = None) -> None:
         raise RefusedError(
             f"{bundle.descriptor.name} uses {', '.join(others)}, which a shared store's workers cannot do yet; run it without --store"
         )
-    if options is not None and options.binds:
+
+
+def require_files(bundle: Bundle, start: Mapping[str, object]) -> None:
+    """Refuse a thread whose roles work on files that are not in the store.
+
+    Raises:
+        RefusedError: it was started in a directory and copied.
+    """
+    workspace = start.get("workspace")
+    if isinstance(workspace, Mapping) and lines.PACK_KEY not in workspace:
         raise RefusedError(
-            "agents, a workspace and a test command are not carried to workers of a shared store yet; run it without --store"
+            f"{bundle.descriptor.name} works in {workspace.get('repository')}, whose files are not in this store, since"
+            " the thread was started in a directory; go on with it there"
+        )
+
+
+def _require_repository(bundle: Bundle, options: RunOptions) -> None:
+    """Refuse a child that would work in a worker's directory.
+
+    Raises:
+        RefusedError: its roles work on files, and its parent has none.
+    """
+    works = "workspace" in bundle.descriptor.policy.limits.get("role", {})
+    if works and options.parent_workspace is None:
+        raise RefusedError(
+            f"{bundle.descriptor.name} works on the files of a repository, and the thread that calls it has none;"
+            " start it by `run`"
         )

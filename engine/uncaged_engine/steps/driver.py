@@ -139,7 +139,7 @@ class Driver:
         if word not in ("completed", "failed") or self._start is None:
             return
         if self._worker.run_child is not None:
-            return  # a trial removes all that it has; effects of a shared store prepare nothing
+            return  # a trial removes all that it has, and so does a worker of a shared store
         try:
             preparations = list(preparations_of(self._bundle.descriptor.policy.limits))
             if not preparations:

@@ -22,9 +22,16 @@ def options_of(context: EffectContext, *, ran_s: float = 0.0) -> RunOptions:
         max_cost=left.get("maxCost"),
         max_tokens=None if tokens is None else int(tokens),
         max_seconds=None if seconds is None else seconds + ran_s,
+        parent_workspace=_carried_workspace(context),
         directory=context.directory,
         environment=context.environment,
     )
+
+
+def _carried_workspace(context: EffectContext) -> Mapping[str, object] | None:
+    """Return the workspace of a thread of a shared store."""
+    workspace = context.start.get("workspace") if context.store.is_shared else None
+    return workspace if isinstance(workspace, Mapping) else None
 
 
 def outcome_of(child: ThreadView, status: str) -> Outcome:

@@ -152,7 +152,9 @@ def replacement_of(
             f"step {kept} is one of {role.name}, whose answer this cannot be: {'; '.join(problems)}"
         )
     own = {
-        key: before[key] for key in ("role", "content", "meta", "by", "snapshot") if key in before
+        key: before[key]
+        for key in ("role", "content", "meta", "by", "snapshot", lines.PACK_KEY)
+        if key in before
     }
     return {**own, **answer}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ..state.observe import ThreadView
 from .timeline import Row, Timeline
 
-VOLATILE_KEYS = frozenset(("timestamp", "usage", "snapshot"))
+VOLATILE_KEYS = frozenset(("timestamp", "usage", "snapshot", "gitPack"))
 """Keys that may differ between two equal steps."""
 
 Step = tuple[Mapping[str, object], Row]

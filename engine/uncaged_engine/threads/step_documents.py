@@ -29,7 +29,7 @@ _ANSWER = b'{"control":"answer"'
 OWN_KEYS = frozenset(
     (
         *("seq", "sub", "role", "content", "meta", "by", "usage", "outcome", "error", "timestamp"),
-        *("ranMs", "blob", "trace", "screenshot", "screenshotProblem", "snapshot"),
+        *("ranMs", "blob", "trace", "screenshot", "screenshotProblem", "snapshot", "gitPack"),
     )
 )
 """Keys of a step's record that have a place of their own in the document."""

@@ -19,7 +19,6 @@ from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.shared import start_cells
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
-from uncaged_engine.door.preparing import RunOptions
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
@@ -28,7 +27,7 @@ from uncaged_engine.shared import driving
 from uncaged_engine.shared.dispatch import ThreadExchange
 from uncaged_engine.shared.driving import StoreLost, ThreadDriving, WorkerPlace
 from uncaged_engine.shared.replica import Replica, replica
-from uncaged_engine.shared.starting import require_carried
+from uncaged_engine.shared.starting import require_carried, require_files
 from uncaged_engine.steps.driver import Driver
 from uncaged_engine.steps.request import DriveRequest, WorkerContext
 from uncaged_engine.stores.copying import copy_store
@@ -191,14 +190,17 @@ def test_a_submitted_thread_that_was_never_written_is_given_up(
 
 
 def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None:
-    """A workspace, and an effect on a browser."""
+    """By an effect on a browser, or by files that were not carried, as in a thread that was started
+    in a directory and copied.
+    """
     bundle = place(store).bundle
-    require_carried(bundle, RunOptions())
-    with pytest.raises(RefusedError, match="a workspace and a test command"):
-        require_carried(bundle, RunOptions(workspace=Path("/")))
+    require_carried(bundle)
+    require_files(bundle, {"workspace": {"repository": "/shop", "gitPack": "0" * 32}})
+    with pytest.raises(RefusedError, match="works in /shop, whose files are not in this store"):
+        require_files(bundle, {"workspace": {"repository": "/shop"}})
     text = PLANNED.replace(b"'null': {}", b"'browser': {}").replace(b"'planned'", b"'browsing'")
     with pytest.raises(RefusedError, match="browsing uses browser"):
-        require_carried(place(store, text, number=1).bundle, RunOptions())
+        require_carried(place(store, text, number=1).bundle)
 
 
 def _driven_here(store: Store, bundle: BundleHash, thread: ThreadId) -> bytes:
