@@ -66,6 +66,8 @@ _VERBS = (
         "proposals",
         "prune",
         "ps",
+        "queue",
+        "queues",
         "random",
         "record",
         "capture",

@@ -82,6 +82,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "export": "Export a thread with its bundle, or a flow, to a file.",
         "import": "Import a thread or a flow from a file.",
         "work": "Drive the threads of a shared store on this machine.",
+        "queue": "Set limits, priority and needs of a flow's threads on a shared store.",
+        "queues": "List the queues of a shared store and its workers.",
         "store": "Copy a whole store to another address, or check one.",
     },
 }

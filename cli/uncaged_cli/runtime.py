@@ -11,6 +11,7 @@ from uncaged_bundles.errors import RefusedError
 if TYPE_CHECKING:
     from uncaged_bundles.storage.store import Store
     from uncaged_engine.api import Engine
+    from uncaged_engine.shared_engine import SharedEngine
 
     from .inputs.stores import ChosenStore
 
@@ -42,7 +43,21 @@ def open_engine(*, of_machine: bool = False) -> Engine:
     return engine
 
 
-def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore) -> Engine:
+def open_shared() -> SharedEngine:
+    """Open the shared store that the verb works on.
+
+    Raises:
+        UsageError: none is named.
+    """
+    from uncaged_bundles.storage.store import Store
+
+    from .inputs.stores import needed_store
+
+    home = Store.open()
+    return _open_shared(click.get_current_context(), home, needed_store(home))
+
+
+def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore) -> SharedEngine:
     from .inputs.stores import is_for_shared, makes_store, note_shared, tell_made
 
     if context is None or not is_for_shared(context):
@@ -64,14 +79,12 @@ def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore
     return context.find_root().with_resource(opened)
 
 
-def _say_it_waits() -> None:
+def _say_it_waits(reason: str) -> None:
     from .display.output import note
     from .inputs.stores import option_of_store
 
     command = f"uncaged-workflow work{option_of_store()}"
-    note(
-        f"no effect of the thread has begun yet; if no worker runs, `{command}` makes this machine one"
-    )
+    note(f"the thread {reason or 'has not begun yet'}; `{command}` makes this machine a worker")
 
 
 def now_ms() -> int:

@@ -25,34 +25,32 @@ from uncaged_bundles.errors import DamagedError, StorageError, UncagedError, Usa
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_engine.services.shared import (
     DriveThread,
+    LeaveThreads,
     SteerThread,
     ThreadExchange,
+    ThreadHandedOver,
+    Turn,
+    WorkerOffer,
 )
 
 from .address import ClusterAddress
+from .admitting import HIGHEST, QUEUE, TurnRows
 from .liveness import dead_workers, worker_name
 from .migrations import check_may_make, has_schema
 from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import explained
 from .session import Connection, DatabaseSession, connect
+from .workers import PROTOCOL, WorkerRows, queue_of
 
 APPLICATION = "uncaged-workflow"
-PROTOCOL = "uncaged-workflow-1"
-"""DBOS's version of the application: that of the journals and of the workflow below. Workers of
-another one leave its threads alone.
-"""
 MOST_SCHEMA_CHARACTERS = 58
 """PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
-QUEUE = "threads"
-CHILD_QUEUE = "children"
 WORKFLOW = "drive"
-ACTIVE = ["ENQUEUED", "PENDING"]
 POLL_S = 0.2
 """How often a worker asks for threads."""
 REAP_S = 1.0
 """How often a worker looks for dead ones, and at its own session."""
 SETUP_S = 120.0
-DRAIN_S = 7 * 24 * 3600
 _SETUP_NOTE = f"tables of DBOS {version('dbos')} for uncaged-workflow"
 _JSON = DBOSPortableJSONSerializer()
 
@@ -68,19 +66,21 @@ class DbosDispatcher:
         self._session = session
         self._watching = DatabaseSession(session.address)
         self._pending = PendingThreads(session)
+        self._workers = WorkerRows(session)
+        self._turns = TurnRows(self._watching, dispatcher_schema(session))
         self._obeying: set[tuple[ThreadId, str]] = set()
         self._schema = dispatcher_schema(session)
         self._engine = dbos_engine(session.address)
         self._client: DBOSClient | None = None
 
-    def submit(
-        self, bundle: BundleHash, thread: ThreadId, *, from_line: int, is_child: bool
-    ) -> None:
+    def submit(self, bundle: BundleHash, thread: ThreadId, turn: Turn, *, from_line: int) -> None:
         with self._explained():
             self._clients().enqueue(
                 {
                     "workflow_name": WORKFLOW,
-                    "queue_name": CHILD_QUEUE if is_child else QUEUE,
+                    "queue_name": QUEUE,
+                    "queue_partition_key": str(turn.kind),
+                    "priority": HIGHEST - turn.priority,
                     "workflow_id": workflow_id(thread, from_line),
                     "app_version": PROTOCOL,
                 },
@@ -93,14 +93,15 @@ class DbosDispatcher:
         self,
         drive: DriveThread,
         steer: SteerThread,
+        leave: LeaveThreads,
         *,
-        slots: int,
+        offer: WorkerOffer,
         until_idle: bool,
         stop: threading.Event,
         started: Callable[[], None],
     ) -> None:
         number = self._session.number()
-        lost = threading.Event()
+        lost, has_room = threading.Event(), threading.Event()
 
         def drive_workflow(bundle: str, thread: str, from_line: int = 0) -> str:
             try:
@@ -109,25 +110,38 @@ class DbosDispatcher:
                 lost.set()
                 threading.Event().wait()  # rule 3
                 raise
+            except ThreadHandedOver:
+                threading.Event().wait()  # it has no result; the process ends
+                raise
+            finally:
+                has_room.set()
 
         with self._setting_up():
-            self._launch(worker_name(self._session), slots, drive_workflow)
+            self._launch(worker_name(self._session), queue_of(number), drive_workflow)
+        self._workers.announce(offer, PROTOCOL)
         started()
+        reap_s = time.monotonic()
         while not stop.is_set():
+            if time.monotonic() >= reap_s:
+                self._require_session(number, lost)
+                self._obey(steer)
+                with self._explained():
+                    self._reap()
+                if until_idle and not self._any_pending(offer):
+                    break
+                reap_s = time.monotonic() + REAP_S
+            has_room.clear()
+            if self._workers.is_to_drain(number):
+                stop.set()
+            elif self._turns.waiting_kinds():
+                self._take(number, offer)
+            has_room.wait(POLL_S)
+        # not after an error: others drive the threads then
+        while not leave():
             self._require_session(number, lost)
             self._obey(steer)
-            with self._explained():
-                self._reap()
-            if until_idle and not self._any_active():
-                break
-            stop.wait(REAP_S)
-        # not after an error: the workflows must get no result then (rule 3)
-        leaving = threading.Thread(target=_leave, name="leave", daemon=True)
-        leaving.start()
-        while leaving.is_alive():
-            self._require_session(number, lost)
-            self._obey(steer)
-            leaving.join(REAP_S)
+            time.sleep(POLL_S)
+        self._retire(number)
 
     def close(self) -> None:
         if self._client is not None:
@@ -135,8 +149,10 @@ class DbosDispatcher:
         self._watching.close()
         self._engine.dispose()
 
-    def _launch(self, executor: str, slots: int, drive: Callable[[str, str], str] | None) -> None:
-        """Start DBOS in this process, and bring its tables to its version."""
+    def _launch(self, executor: str, queue: str, drive: Callable[[str, str], str] | None) -> None:
+        """Start DBOS in this process, and bring its tables to its version. queue: of workflows that
+        are driven here.
+        """
         config: DBOSConfig = {
             "name": APPLICATION,
             "system_database_engine": self._engine,
@@ -148,22 +164,14 @@ class DbosDispatcher:
             "log_level": "CRITICAL",  # errors of the launch are raised, too
         }
         DBOS(config=config)
-        if drive is None:
-            DBOS.listen_queues([])
-        else:
+        DBOS.listen_queues([queue])
+        if drive is not None:
             DBOS.workflow(name=WORKFLOW)(drive)
         DBOS.launch()
         logging.getLogger("dbos").setLevel(logging.ERROR)
         if drive is not None:
-            DBOS.register_queue(
-                QUEUE,
-                worker_concurrency=slots,
-                polling_interval_sec=POLL_S,
-                on_conflict="always_update",
-            )
-            DBOS.register_queue(
-                CHILD_QUEUE, polling_interval_sec=POLL_S, on_conflict="always_update"
-            )
+            # without limits: what is in it was admitted
+            DBOS.register_queue(queue, polling_interval_sec=POLL_S, on_conflict="always_update")
 
     def _require_session(self, number: int, lost: threading.Event) -> None:
         self._session.query("SELECT 1")  # a session without a statement counts as frozen
@@ -193,46 +201,56 @@ class DbosDispatcher:
         finally:
             self._obeying.discard((thread, event))
 
+    def _take(self, number: int, offer: WorkerOffer) -> None:
+        """Take turns that wait, unless another worker just does."""
+        with self._explained(), self._turns.alone() as alone:
+            if alone:
+                self._turns.take(number, offer, self._move, self._session.query)
+
     def _reap(self) -> None:
-        """Have the threads of dead workers driven again, and end the sessions of frozen ones. One
-        worker at a time does this.
+        """Give back what dead workers have taken, and end the sessions of frozen ones. One worker
+        at a time does this.
         """
-        with self._watching.transaction() as cursor:
-            key = self._watching.lock_key("reaper")
-            [(alone,)] = cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [key]).fetchall()
+        with self._turns.alone() as alone:
             if not alone:
                 return
-            running = self._clients().list_workflows(
-                status="PENDING", name=WORKFLOW, load_input=False, load_output=False
-            )
-            executors = {one.executor_id for one in running if one.executor_id is not None}
-            dead = dead_workers(self._watching, executors)
-            for queue in (QUEUE, CHILD_QUEUE):
-                found = [
-                    one.workflow_id
-                    for one in running
-                    if one.executor_id in dead and one.queue_name == queue
-                ]
-                if found:
-                    self._clients().resume_workflows(found, queue_name=queue)
+            workers = self._workers.names()
+            dead = [workers[name] for name in dead_workers(self._watching, workers)]
+            if dead:
+                self._turns.give_back(dead, self._move)
+                self._forget(dead)
 
-    def _any_active(self) -> bool:
-        with self._explained():
-            found = self._clients().list_workflows(
-                status=ACTIVE,
-                name=WORKFLOW,
-                app_version=PROTOCOL,
-                limit=1,
-                load_input=False,
-                load_output=False,
-            )
-        return bool(found)
+    def _retire(self, number: int) -> None:
+        """Give back what this worker has taken and not finished."""
+        give_up_s = time.monotonic() + SETUP_S
+        while time.monotonic() < give_up_s:
+            with self._explained(), self._turns.alone() as alone:
+                if alone:
+                    self._turns.give_back([number], self._move)
+                    self._forget([number])
+                    return
+            time.sleep(POLL_S)
+
+    def _forget(self, numbers: list[int]) -> None:
+        """Delete the rows and the queues of workers that have no turns left."""
+        for number in numbers:
+            self._clients().delete_queue(queue_of(number))
+        self._workers.remove(numbers)
+        self._turns.forget_begun()
+
+    def _move(self, workflows: list[str], queue: str) -> None:
+        self._clients().resume_workflows(workflows, queue_name=queue)
+
+    def _any_pending(self, offer: WorkerOffer) -> bool:
+        """Tell whether a turn waits or runs that a worker with this offer takes."""
+        settings = self._turns.settings()
+        return any(offer.takes(kind, settings) for kind in self._turns.pending_kinds())
 
     def _clients(self) -> DBOSClient:
         if self._client is None:
             if not self._is_set_up():
                 with self._setting_up():
-                    self._launch("setup", 0, None)
+                    self._launch("setup", QUEUE, None)
                     DBOS.destroy(destroy_registry=True)
             self._client = DBOSClient(
                 system_database_engine=self._engine,
@@ -303,11 +321,6 @@ def dbos_engine(address: ClusterAddress) -> sqlalchemy.Engine:
 
     # without a ping before each use, which took a third of a step: a lost session ends a worker
     return sqlalchemy.create_engine("postgresql+psycopg://", creator=connected)
-
-
-def _leave() -> None:
-    """Take no more workflows, and wait for those that run."""
-    DBOS.destroy(workflow_completion_timeout_sec=DRAIN_S)
 
 
 def _record(exchange: ThreadExchange) -> None:

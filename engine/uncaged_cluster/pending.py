@@ -11,14 +11,26 @@ from typing import Any
 
 from psycopg import sql
 from uncaged_bundles.ids import ThreadId, parse_thread_id
-from uncaged_engine.services.shared import DrivenThread, SteeringEvent
+from uncaged_bundles.records import replace
+from uncaged_engine.services.shared import (
+    DrivenThread,
+    QueueSettings,
+    SteeringEvent,
+    StoreLoad,
+    StoreWorker,
+    TurnKind,
+    turn_kind,
+)
 
+from .admitting import TurnRows
 from .liveness import living_workers
 from .problems import parsed
 from .session import DatabaseSession
 from .threads import ENTRY_COLUMNS, entry_of
+from .workers import PROTOCOL, WorkerRows
 
 _RUNS = "PENDING"
+NO_LOAD = StoreLoad(running={}, begun={})
 
 
 class PendingThreads:
@@ -27,6 +39,8 @@ class PendingThreads:
     def __init__(self, session: DatabaseSession) -> None:
         self._session = session
         self._schema = dispatcher_schema(session)
+        self._turns = TurnRows(session, self._schema)
+        self._workers_of_store = WorkerRows(session)
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
         rows = self._rows(PENDING, [list(threads)])
@@ -41,11 +55,36 @@ class PendingThreads:
         workers = self._workers((status, executor) for status, executor, *_ in rows)
         found: dict[ThreadId, DrivenThread] = {}
         for row, worker in zip(rows, workers, strict=True):
-            one = DrivenThread(entry=entry_of(row[2:]), worker=worker)
+            kind = turn_kind(row[2])
+            one = DrivenThread(entry=entry_of(row[3:]), worker=worker, kind=kind)
             # a thread that was submitted again while its worker left it is there twice
             if worker or one.entry.id not in found:
                 found[one.entry.id] = one
         return list(found.values())
+
+    def waiting_kind(self, thread: ThreadId) -> TurnKind | None:
+        rows = self._rows(WAITING_KIND, [thread, thread])
+        return turn_kind(rows[0][0]) if rows else None
+
+    def waiting(self) -> dict[TurnKind, int]:
+        return self._turns.waiting() if self._is_set_up() else {}
+
+    def load(self, settings: QueueSettings) -> StoreLoad:
+        return self._turns.load(settings) if self._is_set_up() else NO_LOAD
+
+    def workers(self) -> list[StoreWorker]:
+        if not self._is_set_up():
+            return []
+        numbers = self._workers_of_store.names()
+        running = self._turns.running(numbers.values())
+        return [
+            replace(one, threads=running[numbers[one.name]].total())
+            for one in self._workers_of_store.living(PROTOCOL)
+            if one.name in numbers
+        ]
+
+    def drain(self, names: Collection[str] | None) -> list[str]:
+        return self._workers_of_store.drain(names)
 
     def request(self, thread: ThreadId, event: SteeringEvent) -> None:
         self._session.query(
@@ -82,10 +121,14 @@ class PendingThreads:
         living = living_workers(self._session, set(named) - {""})
         return [name if name in living else "" for name in named]
 
-    def _rows(self, statement: Any, values: list[object]) -> list[tuple[Any, ...]]:
+    def _is_set_up(self) -> bool:
+        """Tell whether DBOS has tables: a thread was run, or a worker started."""
         table = f"{sql.Identifier(self._schema).as_string(None)}.workflow_status"
-        if self._session.query("SELECT to_regclass(%s)::text", [table]) == [(None,)]:
-            return []  # no thread was run yet
+        return self._session.query("SELECT to_regclass(%s)::text", [table]) != [(None,)]
+
+    def _rows(self, statement: Any, values: list[object]) -> list[tuple[Any, ...]]:
+        if not self._is_set_up():
+            return []
         return self._session.query(
             sql.SQL(statement).format(
                 status=sql.Identifier(self._schema, "workflow_status"), columns=ENTRY_COLUMNS
@@ -116,10 +159,15 @@ FROM unnest(%s::text[]) AS wanted (name) CROSS JOIN LATERAL (
     ORDER BY status DESC, created_at DESC LIMIT 1
 ) AS found
 """
+WAITING_KIND = """
+SELECT queue_partition_key FROM {status}
+WHERE workflow_uuid >= %s AND workflow_uuid < %s || 'a' AND status = 'ENQUEUED'
+AND queue_name = 'threads'
+"""
 # constants, of which the server can see that an index of these rows alone has them all
 DRIVEN = """
-SELECT found.status, found.executor_id, {columns} FROM {status} AS found
+SELECT found.status, found.executor_id, found.queue_partition_key, {columns} FROM {status} AS found
 JOIN threads ON threads.name = left(found.workflow_uuid, 26)
-WHERE found.queue_name IN ('threads', 'children') AND found.status IN ('ENQUEUED', 'PENDING')
+WHERE found.queue_partition_key IS NOT NULL AND found.status IN ('ENQUEUED', 'PENDING')
 ORDER BY found.created_at DESC LIMIT %s
 """

@@ -52,6 +52,7 @@ class FlowHandler(Handler):
     recovery: Rule = (
         "repeat"  # the child is found by its id; for one that was removed the rule is `ask`
     )
+    only_waits = True
     limits = FlowLimits
     decided_limits = frozenset({"names"})
 

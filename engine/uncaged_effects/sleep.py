@@ -55,6 +55,7 @@ class SleepHandler(Handler):
     limits = SleepLimits
     answers: Mapping[str, object] = {"type": "integer"}
     recovery: Rule = "repeat"
+    only_waits = True
 
     def __init__(self, steady_s: Callable[[], float] = lambda: time.clock_gettime(STEADY)) -> None:
         self._steady_s = steady_s

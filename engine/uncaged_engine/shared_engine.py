@@ -21,13 +21,15 @@ from .api import Added, Engine
 from .effect_kinds import KNOWN
 from .journal.journal import Journal, JournalBusy
 from .shared.copies import ThreadCopies
-from .shared.dispatch import Dispatcher, SharedStore
+from .shared.dispatch import Dispatcher, SharedStore, StoreWorker
 from .shared.following import follow_shared
 from .shared.journal import left_word
 from .shared.opening import opened_shared
+from .shared.queues import QueueSettings, change_settings, reset_settings
 from .shared.registry import SharedRegistry
 from .shared.replica import Replica, replica
-from .shared.starting import require_carried, require_files, start_shared
+from .shared.starting import require_carried, require_files, start_shared, turn_of
+from .shared.waiting import QueueState, WaitReasons, queue_states
 from .shipped import add_our_flows
 from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, summarise
@@ -70,7 +72,7 @@ class SharedEngine(Engine):
         replica: Replica,
         copies: ThreadCopies,
         chance: Chance,
-        report: Callable[[], None],
+        report: Callable[[str], None],
     ) -> None:
         super().__init__(replica.files, chance, replica.registry)
         self.address = backend.address
@@ -218,7 +220,7 @@ class SharedEngine(Engine):
             bundle,
             thread,
             is_left=lambda: self._copies.is_left(thread),
-            still_waits=self._report,
+            still_waits=lambda: self._report(self._wait_reason(thread)),
             cancel=cancel,
         ):
             place = event.place
@@ -242,6 +244,7 @@ class SharedEngine(Engine):
         from .threads.rows import RowCount
 
         found = []
+        reasons = WaitReasons(self._backend)
         for one in self._backend.queue.driven(limit=MOST_DRIVEN):
             if bundles is not None and one.entry.bundle not in bundles:
                 continue
@@ -259,12 +262,36 @@ class SharedEngine(Engine):
                     "hash": one.entry.bundle,
                     "worker": one.worker,
                     "threadId": one.entry.id,
-                    "doing": doing if one.worker else "waits for a worker",
+                    "doing": doing if one.worker else reasons.of(one.kind),
                     "sinceMs": 0 if step is None or not one.worker else step["startedMs"],
                     "queued": 0,
                 }
             )
         return found
+
+    def _wait_reason(self, thread: ThreadId) -> str:
+        """Return why a thread waits, as a sentence without a subject; empty if it does not."""
+        queue = self._backend.queue
+        kind = queue.waiting_kind(thread)
+        return "" if kind is None else WaitReasons(self._backend).of(kind)
+
+    def queues(self) -> tuple[QueueSettings, list[QueueState]]:
+        """Return the settings of the queues, and the queue of each flow that has settings or
+        threads.
+        """
+        return queue_states(self._backend)
+
+    def workers(self) -> list[StoreWorker]:
+        """Return the living workers, those that came first in front."""
+        return self._backend.queue.workers()
+
+    def change_queues(self, change: Callable[[QueueSettings], QueueSettings]) -> QueueSettings:
+        """Change the settings of the queues (`queues.change_settings`)."""
+        return change_settings(self._backend.documents, change)
+
+    def reset_queues(self) -> None:
+        """Replace the settings of the queues by the defaults."""
+        reset_settings(self._backend.documents)
 
     def notify_deaths(
         self,
@@ -376,8 +403,14 @@ class SharedEngine(Engine):
             # crash here: the thread is `interrupted`, and `resume` has it driven
             if not is_queued:
                 head = self._backend.threads.head(bundle, thread)
-                is_child = self._backend.threads.locate(thread).by_thread
-                dispatcher.submit(bundle, thread, from_line=head.lines, is_child=is_child)
+                turn = turn_of(
+                    self._replica,
+                    self._replica.bundle(bundle),
+                    journal.blobs.expand_record(journal.history.start),
+                    is_child=self._backend.threads.locate(thread).by_thread,
+                    is_later=resume is not None,
+                )
+                dispatcher.submit(bundle, thread, turn, from_line=head.lines)
 
     def _dispatch(self) -> Dispatcher:
         """Return the dispatcher, which takes half a second to load: readers do without."""
@@ -392,7 +425,7 @@ def shared_engine(
     home: Store,
     *,
     is_visible: bool,
-    report: Callable[[], None],
+    report: Callable[[str], None],
     chance: Chance | None = None,
     made: Callable[[str], None] | None = None,
 ) -> Iterator[SharedEngine]:
@@ -401,7 +434,8 @@ def shared_engine(
     Args:
         home: this machine's directory, with the configuration. is_visible: as `StoreOpener`.
         made: as `opened_shared`; with it, the flows of this distribution are added, too.
-        report: called once if a thread that is followed has not begun after five seconds.
+        report: called once if a thread that is followed has not begun after five seconds, with the
+            reason why it waits.
     Raises: as `stores.opening.open_store`.
     """
     chosen = chance or Chance()

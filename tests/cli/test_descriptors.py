@@ -81,6 +81,8 @@ WORDS: Mapping[str, str] = {
     "export": "export latest --output {new}",
     "import": "import echo.py",
     "work": "work --store .",
+    "queue": "queue reset --all --store .",
+    "queues": "queues --store .",
     "store": "store check .",
 }
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")

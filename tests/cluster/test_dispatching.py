@@ -202,7 +202,9 @@ def test_a_thread_that_dbos_knows_otherwise_ends_no_worker(
             [thread],
         )
         rows.execute(
-            "UPDATE workflow_status SET status = 'ENQUEUED' WHERE workflow_uuid = %s", [thread]
+            "UPDATE workflow_status SET status = 'ENQUEUED', queue_name = 'threads'"
+            " WHERE workflow_uuid = %s",
+            [thread],
         )
     events = _events(_last_worker(scene.address, scene.directory / "fourth"))
     assert [(one["event"], one.get("status")) for one in events] == [

@@ -249,7 +249,7 @@ def test_pending_threads_are_found_by_index(scene: Scene, postgres: PostgresServ
     with postgres.connect(options=f"-c search_path={schema} -c enable_seqscan=off") as rows:
         for statement, values, index in (
             (PENDING, [[thread]], "workflow_status_pkey"),
-            (DRIVEN, [10], "workflow_status_in_flight"),
+            (DRIVEN, [10], "workflow_status_partition_dequeue"),
         ):
             composed = sql.SQL("EXPLAIN " + statement).format(
                 status=sql.Identifier(f"{schema}_dbos", "workflow_status"), columns=ENTRY_COLUMNS

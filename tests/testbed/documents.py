@@ -38,6 +38,7 @@ GROUPS = {
     "schedule": ("add", "disable", "enable", "install", "rm", "show"),
     "proposal": ("accept", "reject", "show"),
     "store": ("check", "copy"),
+    "queue": ("reset", "set"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }
 NESTED = frozenset({("browser", "actions"), ("browser", "knowledge")})

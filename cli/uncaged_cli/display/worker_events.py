@@ -9,6 +9,7 @@ from .output import Styled, note
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import ThreadId
+    from uncaged_engine.services.shared import WorkerOffer
 
 
 class WorkerEvents:
@@ -17,10 +18,13 @@ class WorkerEvents:
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._driven: set[ThreadId] = set()
+        self.is_stopping = False
 
-    def started(self, address: str, slots: int) -> None:
+    def started(self, address: str, offer: WorkerOffer) -> None:
         """Print that the worker takes threads."""
-        note(f"worker of {address}, {_threads(slots)} at a time")
+        flows = "" if offer.flows is None else f" of {', '.join(sorted(offer.flows))}"
+        offers = f"; offers {', '.join(sorted(offer.offers))}" if offer.offers else ""
+        note(f"worker of {address}, {_threads(offer.slots)}{flows} at a time{offers}")
 
     def driven(self, thread: ThreadId) -> None:
         """Print that a thread begins to be driven here."""
@@ -43,10 +47,11 @@ class WorkerEvents:
 
     def stopping(self) -> None:
         """Print that the worker takes no more threads, and what it waits for."""
+        self.is_stopping = True
         number = len(self._driven)
         self._print(
             {"event": "stopping", "threads": number},
-            f"takes no more threads, and ends once it has left {_threads(number)}; Ctrl-C again ends at once"
+            f"takes no more threads, and ends once {_threads(number)} can be left after a step; Ctrl-C again ends at once"
             if number
             else "takes no more threads, and ends: it drives none",
         )

@@ -22,8 +22,8 @@ SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
         *("add", "answer", "diff", "disable", "enable", "export", "fork", "graph", "history"),
-        *("kill", "list", "pause", "ps", "regress", "remove", "resume", "rollback", "run"),
-        *("show", "thread", "threads", "verify", "work"),
+        *("kill", "list", "pause", "ps", "queue", "queues", "regress", "remove", "resume"),
+        *("rollback", "run", "show", "thread", "threads", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""

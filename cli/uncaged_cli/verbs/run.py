@@ -72,6 +72,13 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="After success, make the flow NAME of what the agent did, with the questions of `capture`.",
 )
+@click.option(
+    "--priority",
+    type=click.IntRange(-1000, 1000),
+    default=0,
+    metavar="N",
+    help="On a shared store: waiting threads of a higher one are taken first; 0 without this.",
+)
 @shared_option
 @verbose_option
 @detach_option
@@ -119,6 +126,10 @@ def command(
     engine = open_engine()
     if learned is not None and engine.is_shared:
         raise UsageError("--learn makes a flow of a thread in a directory; run it without --store")
+    if run_options.priority and not engine.is_shared:
+        raise UsageError(
+            "--priority orders the threads of a shared store; one of a directory starts at once"
+        )
     bundle = engine.bundle(flow)
     descriptor = bundle.descriptor
     if help_flow:

@@ -12,13 +12,15 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import UncagedError, UsageError
 
-from ..display.output import Styled, note
+from ..display import json_output
+from ..display.output import Styled, note, result
 from ..display.worker_events import WorkerEvents
 from ..entry import EXIT_INTERRUPTED
 from ..inputs.options import json_option
 from ..inputs.stores import needed_store, shared_option, tell_made
+from ..worker_offers import offer_of, workers_named
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash, ThreadId
@@ -35,25 +37,73 @@ DEFAULT_SLOTS = 4
     default=DEFAULT_SLOTS,
     metavar="N",
     show_default=True,
-    help="Threads at a time, for each worker of the store; the worker started last sets it.",
+    help="Threads that this worker drives at a time.",
 )
 @click.option(
-    "--until-idle", is_flag=True, help="End once no thread of the store runs or waits for a worker."
+    "--flows",
+    multiple=True,
+    metavar="NAME,…",
+    help="Take threads of these flows only. May be repeated.",
 )
+@click.option(
+    "--offers",
+    multiple=True,
+    metavar="NAME,…",
+    help="Offer this besides the browser and the agents that are found here; `none` leaves those out. For `queue set FLOW --needs`.",
+)
+@click.option(
+    "--until-idle",
+    is_flag=True,
+    help="End once no thread that this worker takes runs or waits for one.",
+)
+@click.option(
+    "--drain",
+    is_flag=True,
+    help="Start no worker: have the named ones leave their threads to others before the next step, and end.",
+)
+@click.option("--all", "all_workers", is_flag=True, help="With `--drain`: all workers of the store.")
+@click.argument("workers", nargs=-1, metavar="[WORKER]...")
 @json_option
-def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
+def command(
+    *,
+    slots: int,
+    flows: tuple[str, ...],
+    offers: tuple[str, ...],
+    until_idle: bool,
+    drain: bool,
+    all_workers: bool,
+    workers: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Make this machine a worker of a shared store: it drives threads that `run --store` starts
     anywhere, and those of workers that died.
 
-    Scripts run in the current directory, with this machine's sandbox and secrets. Ctrl-C takes no
-    more threads and ends once those that run are left; a second one ends at once, and other workers
-    take them over.
+    Scripts run in the current directory, with this machine's sandbox and secrets. After Ctrl-C,
+    SIGTERM or `--drain` a worker takes no more threads, finishes the steps that it performs, leaves
+    its threads to other workers, and ends. A second Ctrl-C ends it at once.
 
     \b
     Examples:
       uncaged-workflow work --store postgresql://db.example/team
-      uncaged-workflow work --store postgresql://db.example/team --slots 8 --until-idle
+      uncaged-workflow work --slots 8 --flows report,bill --offers gpu
+      uncaged-workflow work --drain --all
     """
+    if drain:
+        return drain_workers(workers, all_workers=all_workers, as_json=as_json)
+    if workers or all_workers:
+        raise UsageError("WORKER and --all say which workers are to --drain")
+    return _work(slots=slots, flows=flows, offers=offers, until_idle=until_idle, as_json=as_json)
+
+
+def _work(
+    *,
+    slots: int,
+    flows: tuple[str, ...],
+    offers: tuple[str, ...],
+    until_idle: bool,
+    as_json: bool,
+) -> NoReturn:
+    """Work until this process is to end."""
     from uncaged_bundles.storage.store import Store
     from uncaged_engine.sandbox.mechanism import choose
     from uncaged_engine.services.children import children_in
@@ -67,7 +117,9 @@ def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
 
     store = Store.open()
     chosen = needed_store(store)
-    choose(load(store).sandbox)  # a worker without a sandbox would leave each thread unfinished
+    config = load(store)
+    offer = offer_of(config, slots=slots, offers=offers, flows=flows)
+    choose(config.sandbox)  # a worker without a sandbox would leave each thread unfinished
     stop = threading.Event()
     events = WorkerEvents(as_json=as_json)
     _end_on_signals(stop, events)
@@ -81,32 +133,66 @@ def command(*, slots: int, until_idle: bool, as_json: bool) -> int:
         with suppress(StoreRefused):  # a user who may only drive threads
             add_our_flows(copies.registry, chance.clock_ms())
         driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned, run_child)
+
+        def leave() -> bool:
+            if stop.is_set() and not events.is_stopping:  # by --drain, not by a signal
+                events.stopping()
+            return driving.leave()
+
         try:
             dispatcher.work(
                 _noted(driving.drive, events),
                 driving.steer,
-                slots=slots,
+                leave,
+                offer=offer,
                 until_idle=until_idle,
                 stop=stop,
-                started=lambda: events.started(backend.address, slots),
+                started=lambda: events.started(backend.address, offer),
             )
         except UncagedError as exc:
             note(Styled("error: ", "red"), str(exc))
             _leave(exc.exit_code)  # threads that others drive by now must not go on here
         driving.close()
-    return 0
+    _leave(0)  # drivers of threads that only waited are still there
 
 
 def _noted(drive: DriveThread, events: WorkerEvents) -> DriveThread:
     """Return *drive* with an event at the begin and the end of each thread."""
+    from uncaged_engine.services.shared import ThreadHandedOver
 
     def noted(bundle: BundleHash, thread: ThreadId, from_line: int, record: Recorder) -> str:
         events.driven(thread)
-        word = drive(bundle, thread, from_line, record)
+        try:
+            word = drive(bundle, thread, from_line, record)
+        except ThreadHandedOver:
+            events.left(thread, "handed over")
+            raise
         events.left(thread, word)
         return word
 
     return noted
+
+
+def drain_workers(texts: tuple[str, ...], *, all_workers: bool, as_json: bool) -> int:
+    """Have workers leave their threads to others, and end."""
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.shared.opening import opened_shared
+
+    if bool(texts) == all_workers:
+        raise UsageError("name the workers that are to drain (`ps` lists them), or say --all")
+    chosen = needed_store(Store.open())
+    with opened_shared(chosen.address, is_visible=chosen.is_visible) as backend:
+        queue = backend.queue
+        names = None if all_workers else workers_named(texts, queue.workers())
+        drained = queue.drain(names)
+    for name in drained:
+        if as_json:
+            json_output.line({"event": "drains", "worker": name})
+        else:
+            result(f"{name} drains")
+    if not drained:
+        note("the store has no worker")
+    return 0
 
 
 def _end_on_signals(stop: threading.Event, events: WorkerEvents) -> None:
@@ -138,5 +224,7 @@ def _end_on_signals(stop: threading.Event, events: WorkerEvents) -> None:
 
 def _leave(code: int) -> NoReturn:
     """End this process at once, with all that it drives."""
+    with suppress(OSError):
+        sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -295,6 +295,10 @@ class Handler(ABC):
     """What a policy may set for this kind, and what the kind may do in words."""
     recovery: Rule = "ask"
     answers: Mapping[str, object] = MappingProxyType({})
+    only_waits: bool = False
+    """Whether performing does nothing but wait, so that a worker may be ended in it, and another
+    one begins again.
+    """
     is_composite: bool = False
     """Whether the effect performs others as its sub-steps (`parts`)."""
     decided_limits: frozenset[str] = frozenset()

@@ -38,6 +38,7 @@ class RunOptions:
     workspace: the repository directory (None: *directory*). links: ignored directories to link into
     the worktree. parent_workspace: that of the thread whose effect starts this one, if its files
     are carried: it works on the same commit.
+    priority: on a shared store, see `shared.queues.FlowQueue`.
     directory, environment: the caller's, for child processes; never written to disk.
     """
 
@@ -53,6 +54,7 @@ class RunOptions:
     attended: bool = False
     screenshots: bool = False
     heal: str | None = None
+    priority: int = 0
     workspace: Path | None = None
     parent_workspace: Mapping[str, object] | None = None
     include_changes: bool = False
@@ -77,7 +79,9 @@ class RunOptions:
         return bool(self.agents) or bool(self.agent_settings) or self.binds_workspace
 
     def recorded(self) -> dict[str, float]:
-        """Return the limits that are set, and ``screenshots``, by their names in a journal."""
+        """Return the limits that are set, ``screenshots`` and the priority, by their names in a
+        journal.
+        """
         named = {
             "maxRounds": self.max_rounds,
             "maxSteps": self.max_steps,
@@ -87,6 +91,7 @@ class RunOptions:
             "maxJournalBytes": self.max_journal_bytes,
             "bundleSeconds": self.bundle_seconds,
             "screenshots": True if self.screenshots else None,
+            "priority": self.priority or None,
         }
         return {name: value for name, value in named.items() if value is not None}
 

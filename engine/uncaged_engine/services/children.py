@@ -145,7 +145,7 @@ def children_in(address: str, home: Store, chance: Chance) -> RunChild:
     return run_child
 
 
-def _report_nothing() -> None:
+def _report_nothing(_reason: str) -> None:
     """Report nothing: its parent's followers see that it has not begun."""
 
 

@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+from ..shared.admission import (
+    StoreLoad,
+    Turn,
+    TurnKind,
+    WaitingTurn,
+    WorkerOffer,
+    admitted,
+    turn_kind,
+)
 from ..shared.dispatch import (
     Dispatcher,
     DrivenThread,
     DriveThread,
+    LeaveThreads,
     Recorder,
     SharedStore,
     SteerThread,
+    StoreWorker,
     ThreadExchange,
+    ThreadHandedOver,
     ThreadQueue,
 )
+from ..shared.queues import DOCUMENT as QUEUE_DOCUMENT
+from ..shared.queues import QueueSettings, parse_need, parse_settings
 from ..threads.steering import SteeringEvent
 
 __all__ = [
+    "QUEUE_DOCUMENT",
     "Dispatcher",
     "DriveThread",
     "DrivenThread",
+    "LeaveThreads",
+    "QueueSettings",
     "Recorder",
     "SharedStore",
     "SteerThread",
     "SteeringEvent",
+    "StoreLoad",
+    "StoreWorker",
     "ThreadExchange",
+    "ThreadHandedOver",
     "ThreadQueue",
+    "Turn",
+    "TurnKind",
+    "WaitingTurn",
+    "WorkerOffer",
+    "admitted",
+    "parse_need",
+    "parse_settings",
+    "turn_kind",
 ]

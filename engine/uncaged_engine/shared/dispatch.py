@@ -15,6 +15,8 @@ from uncaged_bundles.records import dataclass
 from ..journal import chain, lines
 from ..stores.protocol import StoreBackend, ThreadEntry
 from ..threads.steering import SteeringEvent
+from .admission import StoreLoad, Turn, TurnKind, WorkerOffer
+from .queues import QueueSettings
 
 _INTENT_KIND = re.compile(rb'\{"seq":\d+,"intent":\{"(?:kind":")?([a-z][a-z_]*)"')
 SPILT, OUTPUT = "effect", "output"
@@ -50,6 +52,10 @@ class ExchangeReader:
         return ThreadExchange(seq=seq, kind=kind, digest=(chain.stated(line) or b"").hex())
 
 
+class ThreadHandedOver(Exception):
+    """A thread was left between two steps, for another worker."""
+
+
 Recorder = Callable[[ThreadExchange], None]
 """Records a finished step with the dispatcher. Called for each step of a thread in order, from the
 first on, each time that the thread is driven.
@@ -61,8 +67,12 @@ which on finished steps are recorded; those before it were, when the thread was 
 Raises:
     StorageError: the thread may belong to another worker by now. The caller's process must end
         without a result.
+    ThreadHandedOver: as after `LeaveThreads`. The thread still is to be driven.
 """
-
+LeaveThreads = Callable[[], bool]
+"""Leaves each driven thread before its next step, and drives no further one; returns whether all
+are left, or wait in an effect that another worker can begin again.
+"""
 
 SteerThread = Callable[[ThreadId, str], bool]
 """Carries out an event (`SteeringEvent`) on a thread; returns False if it is not driven here."""
@@ -71,11 +81,26 @@ SteerThread = Callable[[ThreadId, str], bool]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivenThread:
     """A thread that a worker drives. worker: its name; empty if the thread waits for one, also
-    after a death.
+    after a death. kind: of its turn.
     """
 
     entry: ThreadEntry
     worker: str
+    kind: TurnKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreWorker:
+    """A living worker. threads: how many it drives. engine: its version. since_ms: when it came, by
+    the clock of the store. drains: it takes no more threads.
+    """
+
+    name: str
+    offer: WorkerOffer
+    threads: int
+    engine: str
+    since_ms: int
+    drains: bool
 
 
 class ThreadQueue(Protocol):
@@ -88,6 +113,27 @@ class ThreadQueue(Protocol):
 
     def driven(self, *, limit: int) -> list[DrivenThread]:
         """Return all pending threads, those submitted last first, at most *limit*."""
+
+    def waiting_kind(self, thread: ThreadId) -> TurnKind | None:
+        """Return the kind of a thread's turn that waits for a worker; None if there is none."""
+
+    def waiting(self) -> dict[TurnKind, int]:
+        """Return how many turns of each kind wait for a worker."""
+
+    def load(self, settings: QueueSettings) -> StoreLoad:
+        """Return what runs, and what began within the periods of the rates in *settings*."""
+
+    def workers(self) -> list[StoreWorker]:
+        """Return the living workers of this version, those that came first in front."""
+
+    def drain(self, names: Collection[str] | None) -> list[str]:
+        """Have workers take no more threads, leave those that they drive to others, and end.
+
+        Args:
+            names: None for all workers, of other versions, too.
+        Returns:
+            The names of those that drain now. Others of *names* are not living.
+        """
 
     def request(self, thread: ThreadId, event: SteeringEvent) -> None:
         """Ask the worker that drives a thread to pause or kill it; durable when this returns. A
@@ -106,33 +152,32 @@ class Dispatcher(Protocol):
     drives a thread.
     """
 
-    def submit(
-        self, bundle: BundleHash, thread: ThreadId, *, from_line: int, is_child: bool
-    ) -> None:
+    def submit(self, bundle: BundleHash, thread: ThreadId, turn: Turn, *, from_line: int) -> None:
         """Have a worker drive a thread, once it is in the store; durable when this returns.
         Idempotent.
 
         Args:
             from_line: the number of its lines at present; 0 for one that is not written yet.
-            is_child: it takes no slot, since its parent has one and waits for it.
         """
 
     def work(
         self,
         drive: DriveThread,
         steer: SteerThread,
+        leave: LeaveThreads,
         *,
-        slots: int,
+        offer: WorkerOffer,
         until_idle: bool,
         stop: threading.Event,
         started: Callable[[], None],
     ) -> None:
-        """Drive threads, at most *slots* at a time, until *stop* is set; then take no more, and
-        return once those that run have been left.
+        """Drive threads that *offer* takes, by the rules of `admission`, until *stop* is set or the
+        worker is to drain; then leave them to other workers. The process must end then.
 
         Args:
+            stop: is set when the worker begins to drain.
             started: called once this worker can take threads.
-            until_idle: return as well once no thread of the store is pending.
+            until_idle: return as well once no thread that it takes is pending.
         Raises:
             StorageError: the store was lost. Threads of this process may be driven by others: it
                 must end.

@@ -38,7 +38,7 @@ from ..stores.reading import lines_of
 from ..threads.preparing import forget
 from ..threads.steering import end_leftovers
 from .cell_pool import CellPool
-from .dispatch import ExchangeReader, Recorder, ThreadExchange
+from .dispatch import ExchangeReader, Recorder, ThreadExchange, ThreadHandedOver
 from .journal import SharedJournal, left_word
 from .replica import Replica
 
@@ -91,6 +91,9 @@ class ThreadDriving:
         self._observers = Observers()
         self._slots = count(1)
         self._drivers: dict[ThreadId, Driver] = {}
+        self._leaving = False
+        self._driven = 0
+        self._counting = threading.Lock()
 
     def steer(self, thread: ThreadId, event: str) -> bool:
         """Pause or kill a thread (`SteerThread`).
@@ -114,22 +117,41 @@ class ThreadDriving:
         """Drive a thread (`DriveThread`).
 
         Raises:
-            StorageError: the store, or the ownership of the thread, was lost.
+            StorageError: the store, or the ownership of the thread, was lost. ThreadHandedOver:
+                after `leave`.
         """
+        with self._counting:
+            self._driven += 1
         try:
-            return self._drive_owned(bundle, thread, from_line, record)
+            word = self._drive_owned(bundle, thread, from_line, record)
         except StorageError:
             raise
         except UncagedError as exc:
             self._report(thread, f"cannot be driven here: {exc}")
-            return "interrupted"
+            word = "interrupted"
+        finally:
+            with self._counting:
+                self._driven -= 1
+        if self._leaving and word == "interrupted":
+            raise ThreadHandedOver(thread)
+        return word
+
+    def leave(self) -> bool:
+        """Leave all threads (`LeaveThreads`)."""
+        self._leaving = True
+        with self._counting:
+            drivers = list(self._drivers.values())
+            others = self._driven - len(drivers)
+        for driver in drivers:
+            driver.hand_over()
+        return not others and all(driver.only_waits for driver in drivers)
 
     def _drive_owned(
         self, bundle: BundleHash, thread: ThreadId, from_line: int, record: Recorder
     ) -> str:
         owner = self._owned(bundle, thread)
         if owner is None:
-            return MISSING
+            return "interrupted" if self._leaving else MISSING
         with owner:
             replica = self._replica
             threads = replica.backend.threads
@@ -170,9 +192,9 @@ class ThreadDriving:
         self._observers.close(OBSERVERS_S)
 
     def _owned(self, bundle: BundleHash, thread: ThreadId) -> LineOwner | None:
-        """Become the owner; None if nothing was ever written."""
+        """Become the owner; None if nothing was ever written, or all threads are left."""
         begin_s = time.monotonic()
-        while True:
+        while not self._leaving:
             waited_s = time.monotonic() - begin_s
             try:
                 return self._replica.backend.threads.open(bundle, thread)
@@ -184,6 +206,7 @@ class ThreadDriving:
                 if waited_s > OWNER_GRACE_S:
                     raise
             time.sleep(RETRY_S)
+        return None
 
     def _drive_copy(
         self,
@@ -241,11 +264,15 @@ class ThreadDriving:
                 ),
             )
             driver.accept()
-            self._drivers[thread] = driver
+            with self._counting:
+                self._drivers[thread] = driver
+                if self._leaving:
+                    driver.hand_over()
             try:
                 return driver.run()
             finally:
-                del self._drivers[thread]
+                with self._counting:
+                    del self._drivers[thread]
 
 
 class _RecordedExchanges:

@@ -4,18 +4,22 @@ and a worker drives the thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.validation.validate import Bundle
 
 from ..door.preparing import RunOptions
 from ..journal import chain, lines
 from ..settings.loading import load
+from ..state.observe import start_in
 from ..stores.protocol import ThreadEntry, ThreadNotes
 from ..threads.starting import Chance, new_start, start_line
+from .admission import Turn, TurnKind
 from .dispatch import Dispatcher
+from .needs import needs_of
 from .replica import Replica
 
 CARRIED_KINDS = frozenset(
@@ -68,11 +72,49 @@ def start_shared(
     body = start_line(replica.files, start, chance.clock_ms())
     line, _ = chain.seal(chain.seed(bundle_hash, made), body)
     replica.send_blobs(line)
-    dispatcher.submit(bundle_hash, made, from_line=0, is_child=parent is not None)
+    turn = turn_of(replica, bundle, start, is_child=parent is not None)
+    dispatcher.submit(bundle_hash, made, turn, from_line=0)
     # crash here: submitted and never written; its worker gives it up
     entry = ThreadEntry(bundle=bundle_hash, id=made, place=0, by_thread=parent is not None)
     replica.backend.threads.start(entry, [line], ThreadNotes())
     return bundle_hash, made
+
+
+def turn_of(
+    replica: Replica,
+    bundle: Bundle,
+    start: Mapping[str, Any],
+    *,
+    is_child: bool,
+    is_later: bool = False,
+) -> Turn:
+    """Return the turn of a thread.
+
+    Args:
+        start: its start record, with all its fields. is_child: a thread waits for it. is_later: it
+            was driven before.
+    """
+    flow = str(start["name"])
+    kind = TurnKind(
+        flow=flow,
+        needs=needs_of(bundle, start),
+        is_child=is_child,
+        is_nested=is_child and flow in _flows_above(replica, start),
+        is_later=is_later,
+    )
+    return Turn(kind=kind, priority=int(start["parameters"]["options"].get("priority", 0)))
+
+
+def _flows_above(replica: Replica, start: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the flows of the threads that wait for the thread, the nearest one first."""
+    threads = replica.backend.threads
+    while (parent := start.get("parent")) is not None:
+        try:
+            entry = threads.locate(parent["threadId"])
+            start = start_in(threads.ends(entry.bundle, entry.id, limit=1).first)
+        except (NotFoundError, DamagedError):
+            return
+        yield str(start["name"])
 
 
 def require_carried(bundle: Bundle) -> None:

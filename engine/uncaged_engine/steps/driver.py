@@ -233,6 +233,19 @@ class Driver:
         # last: an effect that is cancelled must find the pause on disk when its void is written
         self._cancel.pause()
 
+    def hand_over(self) -> None:
+        """Stop before the next effect, without a line: another worker goes on. Idempotent."""
+        with self._steering:
+            self._stop = self._stop or "leave"
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether the effect under way does nothing but wait, so that another worker can begin it
+        again.
+        """
+        command = self._doing
+        return command is not None and self._performing().only_waits(command.kind)
+
     def kill(self) -> None:
         """Stop now and cancel the effect under way. Raises: NotFoundError: the thread was left just
         now.

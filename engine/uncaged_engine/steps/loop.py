@@ -65,7 +65,8 @@ def run_loop(
     """Advance one thread until it ends or must be left.
 
     Returns:
-        The reason: an end word, or paused, waiting, unknown.
+        The reason: an end word, or paused, waiting, unknown; interrupted if another worker is to
+        go on.
     """
     rounds, pending = position.rounds, position.pending
     at = StepProgress(reply, position.steps)
@@ -395,7 +396,7 @@ def _stop(word: str, pending: Pending | None, context: LoopContext) -> Generator
         yield Write(_end(context, "killed", {}), flush=True)
         return "killed"
     yield Flush()  # the pause line itself was flushed by `Driver.pause`
-    return "paused"
+    return "interrupted" if word == "leave" else "paused"
 
 
 def _finish(reply: BundleReply, context: LoopContext) -> Generator[Command, Any, str]:

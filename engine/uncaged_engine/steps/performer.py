@@ -231,6 +231,10 @@ class Performer:
             return "repeat"
         return "repeat" if rule == "ask" else rule  # nothing of it is in doubt
 
+    def only_waits(self, kind: str) -> bool:
+        """Tell whether effects of a kind do nothing but wait."""
+        return self._handler(kind).only_waits
+
     def perform(self, command: Perform) -> Outcome:
         """Perform one effect. Any exception but a broken journal is a bug of the engine."""
         self._intended_ms = command.intended_ms

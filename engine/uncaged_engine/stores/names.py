@@ -13,7 +13,7 @@ _FILE = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}"
 _DOCUMENT = re.compile(
     rf"(?:proposals|constructions|packs|schedules)/{_FILE}"
     r"|dispatcher/(?:preferences\.json|collisions\.jsonl)"
-    r"|selectors\.json"
+    r"|selectors\.json|queues\.json"
 )
 """Files that hold a team's data. All others are a machine's own (config, keys, sockets, worktrees,
 browser profiles, pairings), one person's (seen notifications), or are derived from these.
