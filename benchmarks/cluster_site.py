@@ -191,7 +191,9 @@ def cluster_site(directory: Path) -> Iterator[ClusterSite]:
                 progress=lambda _kind, _count: None,
             )
         with (
-            shared_engine(address, origin.store, is_visible=False, report=lambda: None) as engine,
+            shared_engine(
+                address, origin.store, is_visible=False, report=lambda _reason: None
+            ) as engine,
             opened_shared(address, is_visible=False) as shared,
         ):
             yield ClusterSite(

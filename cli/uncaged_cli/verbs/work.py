@@ -61,7 +61,9 @@ DEFAULT_SLOTS = 4
     is_flag=True,
     help="Start no worker: have the named ones leave their threads to others before the next step, and end.",
 )
-@click.option("--all", "all_workers", is_flag=True, help="With `--drain`: all workers of the store.")
+@click.option(
+    "--all", "all_workers", is_flag=True, help="With `--drain`: all workers of the store."
+)
 @click.argument("workers", nargs=-1, metavar="[WORKER]...")
 @json_option
 def command(
