@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# solve-issue on two workers, of which the one that plays the coder is killed: the other one finishes, and the branch comes back.
+# solve-issue on two workers, of which the one that plays the coder is killed: the other one finishes, and the branch is in the repository.
 # It starts a PostgreSQL of its own below a temporary directory, and ends all that it started.
+# It needs Debian's package postgresql, the extra [cluster], and pytest beside the program.
 # usage: examples/cluster/solve-issue.sh [PROGRAM]    PROGRAM: uncaged-workflow, or the path of one
 set -euo pipefail
 program=$(realpath -s "$(command -v "${1:-uncaged-workflow}")")
@@ -59,14 +60,15 @@ done
 [ -n "$worker" ] || { echo "no coder was seen at work" >&2; exit 1; }
 say "killed in the coder: the worker with the process id $worker"
 kill -KILL "$worker"
+wait "$worker" 2>/dev/null || true
 wait "$run"
 
-say "the workers, as the store saw them"
-"$program" threads
+say "the thread, as the store has it"
+"$program" thread latest
 say "verify"
 "$program" verify latest
 say "the branch, and its tests"
 branch=$(git -C "$place/demo-repo" for-each-ref --format='%(refname:short)' 'refs/heads/uncaged/')
 git -C "$place/demo-repo" checkout -q "$branch"
 git -C "$place/demo-repo" log --oneline -n 3
-(cd "$place/demo-repo" && "$(dirname "$program")/python" -m unittest -q 2>&1 | tail -n 3)
+(cd "$place/demo-repo" && "$(dirname "$program")/python" -m pytest -q -p no:cacheprovider)
