@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.git import Git, GitError
@@ -15,7 +15,7 @@ from uncaged_engine.services.threads import ThreadView
 
 from .workspace import Workspace
 from .workspace.carried import packs_of, strict
-from .workspace.checkout import top_of
+from .workspace.checkout import branch_of, top_of
 from .workspace.snapshots import UNREPLACED
 
 
@@ -58,6 +58,11 @@ def fetch_branch(
         raise NotFoundError(
             f"thread {view.summary.thread_id} has no files in its store: none of its roles may work on any, or it was"
             " started in a directory"
+        )
+    # the writer of the record does not choose among the person's branches
+    if workspace.branch != branch_of(str(view.start.get("name")), workspace.thread_id):
+        raise DamagedError(
+            f"thread {workspace.thread_id}: its start record names the branch {workspace.branch!r}, which is another's"
         )
     git = _target(workspace, directory, environment)
     workspace.bring(view.records)

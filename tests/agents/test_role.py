@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from testbed.repositories import contents, git, make_repository, write
 from testbed.roles import THREAD, EffectHarness, role_bundle
 from uncaged_agents.choose import choose_agents
 from uncaged_agents.role import RoleHandler
-from uncaged_agents.workspace import Workspace, inspect
+from uncaged_agents.workspace import Workspace, carry, inspect
 from uncaged_bundles.errors import EnvironmentLacks
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.door.outcomes import Answer, Failure, Outcome, Void
 from uncaged_engine.processes.leftovers import MARK
+from uncaged_engine.services.blobs import BlobDirectory
 from uncaged_engine.settings.config import AgentSettings, Config, LimitSettings, SecretSource
 
 pytestmark = pytest.mark.slow  # worktrees and processes
@@ -574,6 +576,27 @@ def test_a_thread_without_its_workspace_says_so(make_harness: MakeHarness) -> No
     harness.start = {key: value for key, value in harness.start.items() if key != "workspace"}
     with pytest.raises(EnvironmentLacks, match="was started without a workspace"):
         perform(harness)
+
+
+def test_each_step_of_a_carried_thread_names_its_pack(
+    make_harness: MakeHarness, store: Store
+) -> None:
+    """A failed one in its error. Without one of them the thread pauses; no agent is asked."""
+    harness = make_harness(planner="echo half > half.txt; exit 1")
+    found = cast("dict[str, object]", harness.start["workspace"])
+    blobs = BlobDirectory(store.blobs)
+    carried = carry(found, blobs, links=(), environment=os.environ)
+    harness.start = {**harness.start, "workspace": carried}
+    error = failure(harness, 1, {"name": "planner"})
+    harness.steps.append({"seq": 1, "error": error})
+    fields = answer(harness, 2)
+    names = {carried["gitPack"], error["gitPack"], fields["gitPack"]}
+    assert len(names) == 3 and all(blobs.get(str(name)) for name in names)
+    shutil.rmtree(store.private(THREAD))
+    shutil.rmtree(store.work / THREAD)
+    (store.blobs / str(error["gitPack"])).unlink()
+    with pytest.raises(EnvironmentLacks, match=f"blob {error['gitPack']} is missing"):
+        perform(harness, 3)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from testbed.foreground import environment
 from testbed.postgres import PostgresServer
 from testbed.repositories import contents, git, make_repository
 from testbed.roles import ROLE
-from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_agents.fetching import fetch_branch
+from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
+from uncaged_bundles.ids import parse_thread_id
 from uncaged_bundles.storage.store import Store
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
+from uncaged_engine.shared_engine import shared_engine
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
 from uncaged_engine.threads.scratch import sweep
@@ -94,6 +98,7 @@ class Scene:
     end of the command that followed it.
     """
 
+    address: str
     directory: Path
     repository: Path
     before: dict[str, bytes]
@@ -146,6 +151,7 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
             fork = told("fork", started.out.strip(), "--at", "1")
             left = list((directory / "second").rglob("repository.git"))
         yield Scene(
+            address=address,
             directory=directory,
             repository=repository,
             before=before,
@@ -233,6 +239,19 @@ def test_a_branch_is_fetched_into_a_clone(scene: Scene) -> None:
     used = told(*words)
     assert used.code == RefusedError.exit_code and "is checked out" in used.err
     assert git(clone, "rev-parse", branch) == git(clone, "rev-parse", "main")
+
+
+def test_a_forged_record_moves_no_branch_of_a_person(scene: Scene) -> None:
+    """A start record that names `main` as the thread's own."""
+    clone = scene.directory / "forged"
+    git(scene.directory, "clone", "--quiet", str(scene.repository), str(clone))
+    home = Store.open(scene.directory / "person")
+    with shared_engine(scene.address, home, is_visible=True, report=lambda: None) as engine:
+        view = engine.thread(parse_thread_id(scene.thread))
+        start = {**view.start, "workspace": {**view.start["workspace"], "branch": "main"}}
+        with pytest.raises(DamagedError, match="names the branch 'main', which is another's"):
+            fetch_branch(engine.store, replace(view, start=start), clone, os.environ)
+    assert git(clone, "rev-parse", "main") == git(scene.repository, "rev-parse", "main")
 
 
 def test_a_branch_is_not_fetched_where_its_commits_do_not_fit(scene: Scene) -> None:

@@ -59,9 +59,9 @@ class CarriedRepository:
         with on_disk(self.directory), self._locked():
             known = self._known()
             for pack in (StepPack(commit=self.base, blob=self.first), *packs):
-                if pack.blob not in known:
-                    self._read(pack)
-                    known.add(pack.blob)
+                if pack not in known:
+                    self._read(pack, is_new=all(one.blob != pack.blob for one in known))
+                    known.add(pack)
 
     def put(self, snapshot: str, branch: str | None, known: Sequence[str]) -> str:
         """Keep the objects that a step added as a blob, and return its name.
@@ -82,16 +82,18 @@ class CarriedRepository:
             )
         name = self.blobs.put(data)
         with self._locked():
-            self._note(name)
+            self._note(StepPack(commit=snapshot, blob=name))
         return name
 
-    def _read(self, pack: StepPack) -> None:
-        data = self.blobs.get(pack.blob)
-        if pack.blob == self.first:
+    def _read(self, pack: StepPack, *, is_new: bool) -> None:
+        """Read a pack unless an earlier step named the same, and look for its commit."""
+        data = self.blobs.get(pack.blob) if is_new else b""
+        if pack.commit == self.base and pack.blob == self.first:
             self._create()
         git = self._git()
         try:
-            git.run("index-pack", strict(), "--stdin", stdin=data)
+            if is_new:
+                git.run("index-pack", strict(), "--stdin", stdin=data)
             git.run("cat-file", "-e", f"{pack.commit}^{{commit}}")
         except GitError as exc:
             if "No space left" in exc.words or "quota" in exc.words:
@@ -99,7 +101,7 @@ class CarriedRepository:
             raise DamagedError(
                 f"blob {pack.blob} holds no usable files of commit {pack.commit}: {exc.words[:500]}"
             ) from exc
-        self._note(pack.blob)
+        self._note(pack)
 
     def _create(self) -> None:
         if not COMMIT.fullmatch(self.base):
@@ -114,15 +116,20 @@ class CarriedRepository:
         )
         (self.directory / "shallow").write_text(f"{self.base}\n", "utf-8")
 
-    def _known(self) -> set[str]:
+    def _known(self) -> set[StepPack]:
+        """Return the packs that were read."""
         try:
-            return set((self.directory / _READ).read_text("utf-8").split())
+            words = (self.directory / _READ).read_text("utf-8").split()
         except FileNotFoundError:
             return set()
+        return {
+            StepPack(commit=commit, blob=blob)
+            for commit, blob in zip(words[::2], words[1::2], strict=False)
+        }
 
-    def _note(self, blob: str) -> None:
+    def _note(self, pack: StepPack) -> None:
         with (self.directory / _READ).open("a", encoding="utf-8") as file:
-            file.write(f"{blob}\n")
+            file.write(f"{pack.commit} {pack.blob}\n")
 
     def _git(self) -> Git:
         return Git(

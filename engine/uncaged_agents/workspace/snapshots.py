@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uncaged_engine.services.git import IDENTITY, Git, GitError, WorkspaceError
+from uncaged_engine.services.journal import COMMIT
 
 NO_CONVERSION = "* -text !eol -ident !filter !working-tree-encoding\n"
 COPIED_SETTINGS = ("core.filemode", "core.symlinks", "core.ignorecase", "core.excludesfile")
@@ -139,8 +140,11 @@ class Snapshots:
             self._worktree().run("read-tree", "--reset", head.commit)
 
     def branch_at(self, commit: str) -> str | None:
-        """Return the commit at which the thread's branch was at the snapshot *commit*."""
-        return self._read(commit)[1].branch
+        """Return the commit at which the thread's branch was at the snapshot *commit*; None if
+        there was no branch.
+        """
+        found = self._read(commit)[1].branch
+        return found if found is not None and COMMIT.fullmatch(found) else None
 
     def current_branch(self) -> str | None:
         """Return the branch that the worktree is on; None if it is on none."""
