@@ -181,7 +181,7 @@ def drain_workers(texts: tuple[str, ...], *, all_workers: bool, as_json: bool) -
     from uncaged_engine.shared.opening import opened_shared
 
     if bool(texts) == all_workers:
-        raise UsageError("name the workers that are to drain (`ps` lists them), or say --all")
+        raise UsageError("name the workers that are to drain (`queues` lists them), or say --all")
     chosen = needed_store(Store.open())
     with opened_shared(chosen.address, is_visible=chosen.is_visible) as backend:
         queue = backend.queue
