@@ -28,6 +28,10 @@ def propose_capture(
         wanted: the person asked for it; else the config decides. asks: whether a question may be
             asked here.
     """
+    if engine.is_shared:
+        if wanted:
+            note("a flow is made of a thread in a directory; this one is in a shared store")
+        return
     if not is_installed(VERB) or not (wanted or engine.config.capture == "propose"):
         return
     view = engine.thread(thread_id)

@@ -27,7 +27,7 @@ from uncaged_bundles.validation.validate import Bundle, read_bundle
 
 from .door.preparing import RunOptions
 from .effect_kinds import KNOWN
-from .journal import archive, lines
+from .journal import archive, lines, lock
 from .journal.file import JournalFile, create
 from .journal.journal import Journal
 from .journal.origin import ThreadOrigin, unbound
@@ -40,7 +40,7 @@ from .state.observe import ThreadSummary, ThreadView, summarise, view
 from .threads.answering import check_answer, question_number
 from .threads.binding import Accept, ThreadBinding, bind_here
 from .threads.cutting import Cut, Replacement
-from .threads.following import Event, follow
+from .threads.following import Event, follow, wait_until_left
 from .threads.forking import ForkPlan, plan_fork, target_of, write_fork
 from .threads.resuming import is_due, resume_fields
 from .threads.starting import ENTROPY_BYTES, Chance, granted_bundle, new_start, start_line
@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification
 
-_ThreadPlace = tuple[BundleHash, ThreadId, Path]
+ThreadPlace = tuple[BundleHash, ThreadId, Path]
 """Bundle, id and journal of a thread."""
 _UNBOUNDED = 1 << 31
 """Limit of a page that has all threads that fit."""
@@ -411,7 +411,7 @@ class Engine:
 
     def _bind(
         self,
-        source: _ThreadPlace,
+        source: ThreadPlace,
         bundle: Bundle,
         thread: ThreadId,
         options: RunOptions,
@@ -582,14 +582,14 @@ class Engine:
             source, target, cut=cut, instead=instead, options=chosen, binding=binding
         )
 
-    def _source_of(self, text: str, on: str | None) -> tuple[_ThreadPlace, BundleHash]:
+    def _source_of(self, text: str, on: str | None) -> tuple[ThreadPlace, BundleHash]:
         """Return the source of a fork, and the version that it will run."""
         source = self.store.locate_thread(text)
         return source, target_of(self.store, self.registry, source, on)
 
     def _plan_fork(
         self,
-        source: _ThreadPlace,
+        source: ThreadPlace,
         target: BundleHash,
         *,
         cut: Cut,
@@ -620,7 +620,7 @@ class Engine:
 
     def _fork_binding(
         self,
-        source: _ThreadPlace,
+        source: ThreadPlace,
         target: BundleHash,
         cut: Cut,
         options: RunOptions,
@@ -697,6 +697,35 @@ class Engine:
 
     # What differs in a store whose threads run elsewhere (`shared_engine`).
 
+    def refresh(self) -> None:
+        """Bring in what other machines have changed in the registry."""
+
+    def registry_mark(self) -> object:
+        """Return what changes with every change of the registry; None without one."""
+        try:
+            found = self.store.registry_path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def read_sentences(self) -> None:
+        """Bring in what the reader of sentences needs besides flows: packs and constructions."""
+
+    def is_driven(self, place: ThreadPlace) -> bool:
+        """Tell whether a worker drives a thread."""
+        return lock.is_live(archive.plain_of(place[2]))
+
+    def wait_until_left(self, place: ThreadPlace) -> None:
+        """Wait until no worker drives a thread, without reading its records."""
+        wait_until_left(self.store, *place)
+
+    def journal_size(self, place: ThreadPlace) -> int:
+        """Return the size of a journal in bytes; -1 if it is elsewhere by now."""
+        try:
+            return os.stat(place[2]).st_size  # noqa: PTH116 - five times a second
+        except FileNotFoundError:
+            return -1
+
     def _past(self, flow: str) -> Iterator[PastThread]:
         """Yield the threads of a flow that do not run."""
         from .threads.regression import find_past
@@ -760,6 +789,7 @@ __all__ = [
     "Event",
     "Replacement",
     "RunOptions",
+    "ThreadPlace",
     "ThreadSummary",
     "ThreadView",
     "of_flow",

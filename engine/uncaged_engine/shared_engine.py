@@ -6,22 +6,24 @@ directory of this process to be read (`shared/copies`), and written in the store
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from .api import Added, Engine
+from .api import Added, Engine, ThreadPlace
 from .effect_kinds import KNOWN
 from .journal.journal import Journal, JournalBusy
 from .shared.copies import ThreadCopies
 from .shared.dispatch import Dispatcher, SharedStore, StoreWorker
+from .shared.documents import DocumentCopies
 from .shared.following import follow_shared
 from .shared.journal import left_word
 from .shared.opening import opened_shared
@@ -81,10 +83,19 @@ class SharedEngine(Engine):
         self._copies = copies
         self._report = report
         self._dispatcher: Dispatcher | None = None
+        self._dispatching = threading.Lock()
+        self._documents: DocumentCopies | None = None
         self.registry.refresh()
 
     def close(self) -> None:
-        """Release the dispatcher's connections. Idempotent."""
+        """Send the documents that were changed, and release the dispatcher's connections.
+        Idempotent.
+        """
+        if self._documents is not None:
+            # what sentences taught is no part of any thread: the next one teaches it again
+            with suppress(UncagedError):
+                self._documents.send()
+            self._documents = None
         if self._dispatcher is not None:
             self._dispatcher.close()
             self._dispatcher = None
@@ -338,6 +349,30 @@ class SharedEngine(Engine):
             " the request stays, for it or for the worker that takes the thread over"
         )
 
+    def refresh(self) -> None:
+        self.registry.refresh()
+
+    def registry_mark(self) -> object:
+        found = self.registry.refresh()
+        return None if found is None else found.version
+
+    def read_sentences(self) -> None:
+        if self._documents is None:
+            self.store.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._documents = DocumentCopies(self._backend.documents, self.store.documents)
+        self._documents.bring()
+
+    def is_driven(self, place: ThreadPlace) -> bool:
+        return not self._copies.is_left(place[1])
+
+    def wait_until_left(self, place: ThreadPlace) -> None:
+        if not self._copies.is_left(place[1]):
+            for _ in self.follow(place[1]):
+                pass
+
+    def journal_size(self, place: ThreadPlace) -> int:
+        return self._backend.threads.head(place[0], place[1]).size_bytes
+
     def _past(self, flow: str) -> Iterator[PastThread]:
         from .shared.past import find_shared_past
         from .threads.filtering import versions_of
@@ -414,9 +449,10 @@ class SharedEngine(Engine):
 
     def _dispatch(self) -> Dispatcher:
         """Return the dispatcher, which takes half a second to load: readers do without."""
-        if self._dispatcher is None:
-            self._dispatcher = self._backend.dispatcher()
-        return self._dispatcher
+        with self._dispatching:
+            if self._dispatcher is None:
+                self._dispatcher = self._backend.dispatcher()
+            return self._dispatcher
 
 
 @contextmanager

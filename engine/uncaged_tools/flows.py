@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from uncaged_bundles.errors import NotFoundError, UncagedError, UsageError
@@ -99,7 +98,7 @@ def tools(
         if not flow.enabled or (flows is not None and flow.name not in flows):
             continue
         try:
-            tool = tool_of(engine.store.root, flow.name, flow.hash)
+            tool = tool_of(engine.store, flow.name, flow.hash)
         except UncagedError:
             continue  # one that is damaged, or made for an effect that is not here, hides no other
         if tool is not None:
@@ -109,11 +108,11 @@ def tools(
 
 
 @lru_cache(maxsize=1024)
-def tool_of(root: Path, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
+def tool_of(store: Store, flow: str, bundle_hash: BundleHash) -> FlowTool | None:
     """Return a flow as a tool; None if this engine cannot run it. A bundle never changes, so each
     hash is read once.
     """
-    bundle = Store(root=root).load_bundle(bundle_hash, KNOWN)
+    bundle = store.load_bundle(bundle_hash, KNOWN)
     if bundle.descriptor.raw.get("unsupported"):
         return None
     schema = bundle.descriptor.schema_for_models()

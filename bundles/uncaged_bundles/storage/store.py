@@ -93,6 +93,16 @@ class Store:
         return self.root / "run"
 
     @property
+    def documents(self) -> Path:
+        """Return the directory of a team's conversations, packs, constructions and preferences."""
+        return self.root
+
+    @property
+    def derived(self) -> Path:
+        """Return the directory of what this machine derives for sentences: indexes of rules."""
+        return self.root / "dispatcher"
+
+    @property
     def lent(self) -> Path:
         """Return the path of the records of directories' former owners while a script's user owns
         them.

@@ -20,26 +20,39 @@ HEAD = "head"
 
 
 def complete_flows(
-    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
     """Complete the names of flows."""
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
 
+    from .shared_completion import shared_flows
+
     try:
-        names = Registry(Store.open()).names(incomplete)
+        shared = shared_flows(context)
+        names = (
+            Registry(Store.open()).names(incomplete)
+            if shared is None
+            else [name for name in shared.flows if name.startswith(incomplete)]
+        )
     except (UncagedError, OSError):
         return []  # an error would break the line that is being typed
     return [CompletionItem(name) for name in names]
 
 
 def complete_conversations(
-    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the names of conversations."""
+    """Complete the names of conversations; not of a shared store, where each would be read over the
+    network.
+    """
     from uncaged_bundles.storage.store import Store
     from uncaged_dispatcher.conversations.catalog import list_conversations
 
+    from .stores import names_shared
+
+    if names_shared(context):
+        return []
     try:
         found = list_conversations(Store.open())
     except (UncagedError, OSError):
@@ -81,12 +94,16 @@ def complete_former(
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
 
+    from .shared_completion import shared_flows
+
+    name = str(context.params.get("flow"))
     try:
-        flow = Registry(Store.open()).flow(str(context.params.get("flow")))
+        shared = shared_flows(context)
+        flow = Registry(Store.open()).flow(name) if shared is None else shared.flows.get(name)
     except (UncagedError, OSError):
         return []
     hashes = dict.fromkeys(version.hash for version in flow.history) if flow else {}
-    return [CompletionItem(name) for name in hashes if name.startswith(incomplete.upper())]
+    return [CompletionItem(hash) for hash in hashes if hash.startswith(incomplete.upper())]
 
 
 def complete_threads(
@@ -203,6 +220,10 @@ def _descriptor_raw(context: click.Context) -> Mapping[str, object]:
     from uncaged_bundles.storage.registry import Registry
     from uncaged_bundles.storage.store import Store
 
+    from .stores import names_shared
+
+    if names_shared(context):
+        return {}
     flow, thread = context.params.get("flow"), context.params.get("thread")
     try:
         store = Store.open()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -21,9 +24,10 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("add", "answer", "diff", "disable", "enable", "export", "fork", "graph", "history"),
-        *("kill", "list", "pause", "ps", "queue", "queues", "regress", "remove", "resume"),
-        *("rollback", "run", "show", "thread", "threads", "verify", "work"),
+        *("add", "answer", "conversation", "diff", "disable", "do", "enable", "explain"),
+        *("export", "fork", "graph", "history", "kill", "list", "mcp", "pause"),
+        *("ps", "queue", "queues", "regress", "remove", "resume", "rollback", "run"),
+        *("show", "thread", "threads", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""
@@ -34,6 +38,7 @@ change what is there, make none, so that a misspelt address stays an error.
 OF_ANY_STORE = frozenset(("store",))
 OF_DIRECTORIES = frozenset(("import",))
 _ADDRESS = f"{__name__}.address"
+_INHERITED: ContextVar[str | None] = ContextVar("inherited", default=None)
 _IS_SHARED = f"{__name__}.is_shared"
 _SETTING = re.compile(rb"(?:^|[\n{,])[ \t]*[\"']?store[\"']?[ \t]*:")
 
@@ -54,7 +59,9 @@ def complete_shared(
 
 
 def _keep_address(context: click.Context, _option: click.Parameter, value: str | None) -> None:
-    context.meta[_ADDRESS] = value
+    context.meta.setdefault(_ADDRESS, None)
+    if value is not None:  # also of a verb around this one
+        context.meta[_ADDRESS] = value
 
 
 shared_option = click.option(
@@ -82,7 +89,7 @@ class ChosenStore:
 
 def chosen_store(context: click.Context | None, home: Store) -> ChosenStore | None:
     """Return the shared store that the option, the variable or config.yaml names, in this order."""
-    named = None if context is None else context.meta.get(_ADDRESS)
+    named = _named(context)
     if named is not None:
         return ChosenStore(address=named, is_visible=True, source="--store")
     variable = os.environ.get(STORE_VARIABLE)
@@ -166,9 +173,31 @@ def option_of_store() -> str:
     """Return the option that names the verb's store, with a space before it; empty if a variable or
     config.yaml does.
     """
-    context = click.get_current_context(silent=True)
-    named = None if context is None else context.meta.get(_ADDRESS)
-    return "" if named is None else f" --store {quote(named)}"
+    return "".join(f" {quote(word)}" for word in words_of_store())
+
+
+def words_of_store() -> list[str]:
+    """Return the words of the option that names the verb's store; none if a variable or config.yaml
+    does.
+    """
+    named = _named(click.get_current_context(silent=True))
+    return [] if named is None else ["--store", named]
+
+
+@contextmanager
+def inherited() -> Iterator[None]:
+    """Use the store that the present verb's option names for the verbs that it runs."""
+    token = _INHERITED.set(_named(click.get_current_context(silent=True)))
+    try:
+        yield
+    finally:
+        _INHERITED.reset(token)
+
+
+def _named(context: click.Context | None) -> str | None:
+    """Return the address that the option names, of the verb or of the one that runs it."""
+    named: str | None = None if context is None else context.meta.get(_ADDRESS)
+    return _INHERITED.get() if named is None else named
 
 
 def _may_name_store(home: Store) -> bool:

@@ -110,4 +110,5 @@ class LineMode:
     def _open(self) -> Engine:
         if self._engine is None:
             self._engine = open_engine()
+            self._engine.read_sentences()
         return self._engine

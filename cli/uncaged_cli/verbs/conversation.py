@@ -21,6 +21,7 @@ from ..display.table import render
 from ..inputs.completion import complete_conversations
 from ..inputs.consent import confirmed
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def command() -> None:
 
 @command.command("new", short_help="Make a conversation and switch to it.")
 @click.argument("name", required=False, metavar="[NAME]")
+@shared_option
 @json_option
 def new(name: str | None, as_json: bool) -> None:
     """Make a conversation and switch to it."""
@@ -61,6 +63,7 @@ def new(name: str | None, as_json: bool) -> None:
 
 
 @command.command("list", short_help="List the conversations, those used last first.")
+@shared_option
 @json_option
 def show_list(as_json: bool) -> None:
     """List the conversations, those used last first."""
@@ -89,6 +92,7 @@ def show_list(as_json: bool) -> None:
     metavar="N",
     help="Show only the records after number N.",
 )
+@shared_option
 @json_option
 def show(conversation: str | None, after: int, as_json: bool) -> None:
     """Show the requests of a conversation and their results."""
@@ -122,6 +126,7 @@ def show(conversation: str | None, after: int, as_json: bool) -> None:
 
 @command.command("status", short_help="Show the requests that run, wait or are queued.")
 @conversation_argument
+@shared_option
 @json_option
 def status(conversation: str | None, as_json: bool) -> None:
     """Show the requests of a conversation that run, wait for an answer, or are queued.
@@ -161,6 +166,7 @@ def status(conversation: str | None, as_json: bool) -> None:
     shell_complete=complete_conversations,
     help="The conversation to use instead of the current one.",
 )
+@shared_option
 @json_option
 def cancel(request: str | None, conversation: str | None, as_json: bool) -> None:
     """Cancel the request REQUEST: an id, a unique prefix of one, or a client's own id. Without it,
@@ -180,6 +186,7 @@ def cancel(request: str | None, conversation: str | None, as_json: bool) -> None
 
 @command.command("rename", short_help="Rename a conversation.")
 @click.argument("names", nargs=-1, required=True, metavar="[NAME] NEW")
+@shared_option
 @json_option
 def rename(names: tuple[str, ...], as_json: bool) -> None:
     """Rename a conversation."""
@@ -198,6 +205,7 @@ def rename(names: tuple[str, ...], as_json: bool) -> None:
 
 @command.command("switch", short_help="Make a conversation the current one.")
 @click.argument("conversation", metavar="NAME", shell_complete=complete_conversations)
+@shared_option
 @json_option
 def switch(conversation: str, as_json: bool) -> None:
     """Make a conversation the current one."""

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 from uncaged_bundles.errors import UsageError
 
 from ..inputs.options import conversation_option, detach_option, json_option, verbose_option
+from ..inputs.stores import inherited, shared_option, words_of_store
 from ..main import run
 from ..shell.at_verbs import MARK
 from ..shell.line_mode import LineMode, RequestOptions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 )
 @verbose_option
 @detach_option
+@shared_option
 @json_option
 @click.pass_obj
 def command(
@@ -82,12 +84,14 @@ def command(
     )
     if only_explain:
         named = [] if conversation is None else ["--conversation", conversation]
-        return run(["explain", *named, *(["--json"] if as_json else []), "--", text])
+        more = [*named, *words_of_store(), *(["--json"] if as_json else [])]
+        return run(["explain", *more, "--", text])
     lines = LineMode(options, conversation=conversation)
     if text.startswith(MARK):
         refuse_options(click.get_current_context(), text)
         return lines.run_verb_line(words[0].lstrip(), words[1:])
-    return lines.run_sentence(text, launching)
+    with inherited():
+        return lines.run_sentence(text, launching)
 
 
 def refuse_options(context: click.Context, sentence: str) -> None:

@@ -13,6 +13,7 @@ import click
 from ..display import json_output
 from ..display.output import PROGRAM, Styled, note, result
 from ..inputs.options import conversation_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 from ..shell.at_verbs import MARK, spelled_out
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("sentence")
 @conversation_option
+@shared_option
 @json_option
 def command(sentence: str, conversation: str | None, as_json: bool) -> int:
     """Show how SENTENCE would be read in the conversation: every reading with its score, why the
@@ -33,6 +35,7 @@ def command(sentence: str, conversation: str | None, as_json: bool) -> int:
     if sentence.lstrip().startswith(MARK):
         return _print_verb(sentence.strip(), as_json=as_json)
     engine = open_engine()
+    engine.read_sentences()
     from uncaged_dispatcher.conversations.catalog import existing_conversation
     from uncaged_dispatcher.conversations.reader import sentence_context
     from uncaged_dispatcher.readings.explanation import explain

@@ -14,6 +14,7 @@ from ..display import json_output
 from ..display.output import is_terminal, note
 from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option, words_of_store
 from ..runtime import open_engine, own_command
 
 CLIENTS = ("claude", "cursor", "vscode")
@@ -35,6 +36,7 @@ CLIENTS = ("claude", "cursor", "vscode")
     shell_complete=complete_flows,
     help="Offer only this flow. May be repeated.",
 )
+@shared_option
 @click.pass_context
 def command(context: click.Context, port: int | None, flows: tuple[str, ...]) -> None:
     """Serve the enabled flows as tools, and threads as resources, over standard input and output.
@@ -78,6 +80,7 @@ def command(context: click.Context, port: int | None, flows: tuple[str, ...]) ->
     metavar="PORT",
     help="The port of a server that was started with --http PORT.",
 )
+@shared_option
 @json_option
 def config(client: str, port: int | None, as_json: bool) -> None:
     """Print the configuration of CLIENT for this server; with --http also where the token is that
@@ -86,17 +89,18 @@ def config(client: str, port: int | None, as_json: bool) -> None:
     from uncaged_tools.mcp.client_files import CLIENTS as known
     from uncaged_tools.mcp.client_files import snippet
 
-    words = [*own_command(), "mcp"]
+    words = [*own_command(), "mcp", *words_of_store()]
     kept = {name: os.environ[name] for name in ("UNCAGED_WORKFLOW_HOME",) if os.environ.get(name)}
     url = None if port is None else f"http://127.0.0.1:{port}/mcp"
     json_output.document(snippet(known[client], words, kept, url))
     if not as_json:
         note(f"add this to {known[client].file}")
     if not as_json and url is not None:
+        from uncaged_bundles.storage.store import Store
         from uncaged_engine.listening.guard import token_of, token_path
         from uncaged_tools.mcp.client_files import VARIABLE
 
-        store = open_engine().store
+        store = Store.open()
         token_of(store)  # create the token file
         path = token_path(store)
         asked = known[client].asks

@@ -156,8 +156,7 @@ def command(
         return code
     if learned is not None:
         return run_words(["capture", thread_id, "--name", learned])
-    if not engine.is_shared:
-        propose_capture(engine, thread_id)
+    propose_capture(engine, thread_id)
     return code
 
 

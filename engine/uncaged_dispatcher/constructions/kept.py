@@ -50,7 +50,7 @@ class Constructions:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._directory = store.root / "constructions"
+        self._directory = store.documents / "constructions"
 
     def all(self) -> Iterator[LearnedConstruction]:
         """Yield all constructions, pack by pack; those of damaged files are left out."""

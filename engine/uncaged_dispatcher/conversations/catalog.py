@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
+from getpass import getuser
 from pathlib import Path
+from socket import gethostname
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import is_thread_id, new_thread_id
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.store import Store
+from uncaged_engine.services.conversations import copies_of
 from uncaged_engine.services.journal import is_live, take
 
 from .execution import ENTROPY_BYTES
@@ -61,12 +64,13 @@ def new_conversation(store: Store, name: str | None, now_ms: int) -> str:
 def current_conversation(store: Store, now_ms: int) -> str:
     """Return the id of the current conversation; the first one is made."""
     id = _current(store)
-    if id is not None and path_of(store, id).exists():
+    if id is not None and _exists(store, id):
         return id
     with _changing(store):
         id = _current(store)
-        if id is None or not path_of(store, id).exists():
-            id = _names(store).get(DEFAULT_NAME) or _create(store, DEFAULT_NAME, now_ms)
+        if id is None or not _exists(store, id):
+            name = _first_name(store)
+            id = _names(store).get(name.casefold()) or _create(store, name, now_ms)
             _set_current(store, id)
     return id
 
@@ -78,7 +82,7 @@ def existing_conversation(store: Store, text: str | None) -> str | None:
     if text is not None:
         return find_conversation(store, text)
     id = _current(store)
-    return id if id is not None and path_of(store, id).exists() else None
+    return id if id is not None and _exists(store, id) else None
 
 
 def list_conversations(store: Store) -> list[ConversationSummary]:
@@ -205,7 +209,24 @@ def _named(store: Store) -> Iterator[tuple[str, str]]:
             yield read_state(store, id).name.casefold(), id
 
 
+def _exists(store: Store, id: str) -> bool:
+    copies = copies_of(store)
+    return path_of(store, id).exists() if copies is None else id in copies.names()
+
+
+def _first_name(store: Store) -> str:
+    """Return the name of the conversation that is made for a person; of a shared store it is one
+    per person and machine, since a conversation has one holder at a time.
+    """
+    if copies_of(store) is None:
+        return DEFAULT_NAME
+    return f"{getuser()}@{gethostname()}"[:MAX_NAME_CHARACTERS]
+
+
 def _ids(store: Store) -> list[str]:
+    copies = copies_of(store)
+    if copies is not None:
+        return copies.names()
     try:
         names = [path.name for path in directory_of(store).iterdir()]
     except FileNotFoundError:
@@ -239,12 +260,13 @@ def _create(store: Store, name: str, now_ms: int) -> str:
 
 
 def _changing(store: Store) -> AbstractContextManager[None]:
-    directory_of(store).mkdir(mode=0o700, exist_ok=True)
+    _current_path(store).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return changing(_current_path(store), timeout_s=LOCK_TIMEOUT_S)
 
 
 def _current_path(store: Store) -> Path:
-    return directory_of(store) / "current"
+    # which one is current is a matter of each person
+    return (directory_of(store) if copies_of(store) is None else store.derived) / "current"
 
 
 def _current(store: Store) -> str | None:

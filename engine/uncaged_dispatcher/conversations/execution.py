@@ -113,7 +113,7 @@ def execute(
             return cancelled_result()
         left = live.thread
         # a worker that could not start leaves its thread behind
-        exists = left is not None and engine.store.journal_of(left) is not None
+        exists = left is not None and engine.has_thread(left)
         return RequestResult.failed(problem, thread=left if exists else None)
 
 
@@ -292,7 +292,7 @@ def _start(
 def _take_up(engine: Engine, log: ExecutionLog, live: LiveRequest) -> None:
     """Continue with the thread of a former holder."""
     call, thread = recorded(live)
-    if engine.store.journal_of(thread) is None:
+    if not engine.has_thread(thread):
         if engine.store.was_removed(thread):
             raise NotFoundError(f"the request's thread {thread} was removed before it had ended")
         if live.open.cancelled:

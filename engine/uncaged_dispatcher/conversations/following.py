@@ -4,7 +4,6 @@ result that it makes, and its kill.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,9 +12,8 @@ from typing import Protocol
 
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.api import Engine
-from uncaged_engine.services.journal import is_live
-from uncaged_engine.services.threads import ThreadView, open_children, wait_until_left
+from uncaged_engine.api import Engine, ThreadPlace
+from uncaged_engine.services.threads import ThreadView, open_children
 
 from ..calls import Call
 from .live import LiveRequest
@@ -81,14 +79,14 @@ def _stopped(engine: Engine, log: QuestionLog, live: LiveRequest, thread: Thread
         if asked is None or asked.get("threadId") != thread:
             asked = None
             _wait(engine, log, live, thread)
-        has_changed = _changes(place[2], lambda: False)
+        has_changed = _changes(engine, place, lambda: False)
         view = engine.thread(thread)
         status = view.summary.status
         if asked is not None and not is_asked(view, asked):
             # crash here: the thread has the answer, and the log has not; the next holder records it
             log.answered(live, recorded_answer(view))
         elif status == "running":  # without an answer: it will ask the same again
-            wait_until_left(engine.store, *place)
+            engine.wait_until_left(place)
         elif status == "waiting" and live.open.cancelled:
             kill(engine, thread)
         elif status == "waiting":
@@ -100,7 +98,7 @@ def _stopped(engine: Engine, log: QuestionLog, live: LiveRequest, thread: Thread
             and len(view.records) > resumed
         ):
             resumed = len(view.records)
-            _resume_answered(engine, live, thread, place[2])
+            _resume_answered(engine, live, place)
         else:
             return view
 
@@ -111,17 +109,19 @@ def _wait(engine: Engine, log: QuestionLog, live: LiveRequest, thread: ThreadId)
     """
     place = engine.store.locate_thread(thread)
     next_look = time.monotonic()
-    while recorded(live)[0].flow == CALLS and is_live(place[2]) and not live.open.cancelled:
+    pause_s = LOOK_S if engine.is_shared else PAUSE_S
+    while recorded(live)[0].flow == CALLS and engine.is_driven(place) and not live.open.cancelled:
         child = None
         if time.monotonic() >= next_look:
             next_look = time.monotonic() + LOOK_S
             child = _waiting_child(engine, log, live, thread)
         if child is None:
-            time.sleep(PAUSE_S)
+            time.sleep(pause_s)
             continue
-        path = engine.store.locate_thread(child.summary.thread_id)[2]
-        _ask(engine, log, live, child, _changes(path, lambda: not is_live(place[2])))
-    wait_until_left(engine.store, *place)
+        of_child = engine.store.locate_thread(child.summary.thread_id)
+        has_changed = _changes(engine, of_child, lambda: not engine.is_driven(place))
+        _ask(engine, log, live, child, has_changed)
+    engine.wait_until_left(place)
     if live.open.question is not None:
         _waiting_child(engine, log, live, thread)
 
@@ -139,17 +139,17 @@ def _waiting_child(
             return child
         log.answered(live, recorded_answer(child))
     for id in open_children(engine.store, thread, engine.thread(thread).records):
-        if engine.store.journal_of(id) is not None:
+        if engine.has_thread(id):
             child = engine.thread(id)
             if child.summary.status == "waiting":
                 return child
     return None
 
 
-def _changes(path: Path, or_else: Callable[[], bool]) -> Callable[[], bool]:
+def _changes(engine: Engine, place: ThreadPlace, or_else: Callable[[], bool]) -> Callable[[], bool]:
     """Return a function that tells whether a journal has changed since this call."""
-    size = _size(path)
-    return lambda: _size(path) != size or or_else()
+    size = engine.journal_size(place)
+    return lambda: engine.journal_size(place) != size or or_else()
 
 
 def _ask(
@@ -170,23 +170,15 @@ def _ask(
         log.answer_thread(lambda: engine.answer(thread, found["value"], options=options))
 
 
-def _resume_answered(engine: Engine, live: LiveRequest, thread: ThreadId, path: Path) -> None:
+def _resume_answered(engine: Engine, live: LiveRequest, place: ThreadPlace) -> None:
     """Resume a thread whose answer is recorded, unless the process that answered does it."""
     until = time.monotonic() + RESUME_AFTER_S
     while time.monotonic() < until:
-        if is_live(path):
+        if engine.is_driven(place):
             return
-        time.sleep(PAUSE_S)
+        time.sleep(LOOK_S if engine.is_shared else PAUSE_S)
     with suppress(RefusedError):
-        engine.resume(thread, options=live.caller.options(live.request.directory))
-
-
-def _size(path: Path) -> int:
-    """Return the size of a journal; -1 if it is elsewhere by now."""
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - five times a second
-    except FileNotFoundError:
-        return -1
+        engine.resume(place[1], options=live.caller.options(live.request.directory))
 
 
 def recorded(live: LiveRequest) -> tuple[Call, ThreadId]:

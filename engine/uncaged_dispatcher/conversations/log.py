@@ -14,6 +14,7 @@ from typing import Any, Self
 from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
+from uncaged_engine.services.conversations import OwnedConversation, copies_of
 from uncaged_engine.services.journal import (
     ChainedFile,
     conversation_seed,
@@ -32,7 +33,7 @@ DIRECTORY = "conversations"
 
 def directory_of(store: Store) -> Path:
     """Return the directory of the store's conversations."""
-    return store.root / DIRECTORY
+    return store.documents / DIRECTORY
 
 
 def path_of(store: Store, id: str) -> Path:
@@ -42,8 +43,12 @@ def path_of(store: Store, id: str) -> Path:
 
 def create_log(store: Store, id: str, name: str, now_ms: int) -> None:
     """Make the log of a new conversation."""
-    record = first_record(id, name, __version__, now_ms)
-    create_chained(path_of(store, id), open_line(record), conversation_seed(id))
+    body = open_line(first_record(id, name, __version__, now_ms))
+    copies = copies_of(store)
+    if copies is None:
+        create_chained(path_of(store, id), body, conversation_seed(id))
+    else:
+        copies.start(id, body)
 
 
 def read_state(store: Store, id: str) -> ConversationState:
@@ -53,6 +58,7 @@ def read_state(store: Store, id: str) -> ConversationState:
         NotFoundError: there is none with this id. DamagedError: as `ConversationLog.open`.
     """
     path = path_of(store, id)
+    _bring(store, id)
     with _checked(path):
         return state_of(str(path), read_chained(path, conversation_seed(id)).lines)
 
@@ -63,16 +69,34 @@ def read_records(store: Store, id: str, after: int = 0) -> Iterator[dict[str, An
     Raises: as `read_state`.
     """
     path = path_of(store, id)
+    _bring(store, id)
     with _checked(path):
         found = read_chained(path, conversation_seed(id)).lines
     # each line is one record, numbered from the first line on
     yield from map(parse, found[after + 1 :])
 
 
+def _bring(store: Store, id: str) -> None:
+    copies = copies_of(store)
+    if copies is None:
+        return
+    try:
+        copies.bring(id)
+    except NotFoundError as exc:
+        raise NotFoundError(
+            f"no conversation {id}; `conversation list` shows what there is"
+        ) from exc
+
+
 class ConversationLog:
     """The locked log with its present state. Its caller serialises the writes."""
 
-    def __init__(self, file: ChainedFile, state: ConversationState, clock_ms: Callable[[], int]):
+    def __init__(
+        self,
+        file: ChainedFile | OwnedConversation,
+        state: ConversationState,
+        clock_ms: Callable[[], int],
+    ):
         self.state = state
         self._file = file
         self._clock_ms = clock_ms
@@ -87,8 +111,13 @@ class ConversationLog:
             JournalBroken: the disk refuses.
         """
         path = path_of(store, id)
+        copies = copies_of(store)
+        _bring(store, id)
+        file: ChainedFile | OwnedConversation | None
         with _checked(path):
-            file = ChainedFile.open(path, conversation_seed(id))
+            file = (
+                ChainedFile.open(path, conversation_seed(id)) if copies is None else copies.open(id)
+            )
         if file is None:
             return None
         try:

@@ -17,6 +17,7 @@ from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.services.canonical import encode
+from uncaged_engine.services.conversations import copies_of
 from uncaged_engine.services.registry import KNOWN
 
 from ..calls import REASON, Call, Interpretation, Miss, Offer, Question
@@ -37,9 +38,10 @@ MAX_ATTACHMENT_BYTES = 256 << 10
 
 def memory_of(store: Store, id: str) -> EntityMemory:
     """Return the memory of a conversation."""
-    return EntityMemory(
-        path_of(store, id).with_suffix(MEMORY_SUFFIX), partial(read_records, store, id)
-    )
+    place = path_of(store, id).with_suffix(MEMORY_SUFFIX)
+    if copies_of(store) is not None:
+        place = store.derived / place.name
+    return EntityMemory(place, partial(read_records, store, id))
 
 
 class ConversationReader:
@@ -61,6 +63,7 @@ class ConversationReader:
         Raises:
             UsageError: its directive cannot be followed.
         """
+        self._engine.refresh()
         sentence = request.directed.readable()
         if request.attachments or not request.grammar:
             self._bring_in_servers()
@@ -81,6 +84,8 @@ class ConversationReader:
 
     def _bring_in_servers(self) -> bool:
         """List the tools of MCP servers if that was not done; return whether one was asked."""
+        if self._engine.is_shared:
+            return False  # its tools would be flows of all machines
         # 30 ms of CPU: only for a sentence that no rule reads
         from ..mcp.servers import McpPacks
 

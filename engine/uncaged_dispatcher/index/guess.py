@@ -24,7 +24,7 @@ def likely_flow(store: Store, words: Sequence[str]) -> str | None:
         flow is disabled or needs a yes, or its pack is disabled or of a site.
     """
     try:
-        with closing(RuleDatabase.for_reading(store.root / "dispatcher" / FILE)) as database:
+        with closing(RuleDatabase.for_reading(store.derived / FILE)) as database:
             found = database.find(words)
             leading = [number for bound, number in found if bound == found[0].bound]
             if not 0 < len(leading) <= MOST_RULES:

@@ -271,7 +271,7 @@ class RuleIndex:
         self._opened = database
 
     def _path(self) -> Path:
-        return self._store.root / "dispatcher" / FILE
+        return self._store.derived / FILE
 
     def _registry_seen(self) -> object:
         """Return the identity of the registry's text; None while another edit may leave it as

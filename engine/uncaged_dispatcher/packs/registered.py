@@ -54,7 +54,7 @@ class RegisteredPacks:
     """The packs of one store."""
 
     def __init__(self, store: Store) -> None:
-        self.directory = store.root / "packs"
+        self.directory = store.documents / "packs"
         self._stamp: object = None
         # once: the entry points of a process do not change
         self._installation = plugins.installation()[1]

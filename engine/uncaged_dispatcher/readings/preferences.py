@@ -28,7 +28,7 @@ class Preferences:
     """Remembered choices of one store, newest last."""
 
     def __init__(self, store: Store) -> None:
-        self._path = store.root / "dispatcher" / "preferences.json"
+        self._path = store.documents / "dispatcher" / "preferences.json"
 
     def find(
         self, sentence: str, candidates: Sequence[CandidateReading]
@@ -67,7 +67,7 @@ class CollisionLog:
     """
 
     def __init__(self, store: Store) -> None:
-        self._path = store.root / "dispatcher" / "collisions.jsonl"
+        self._path = store.documents / "dispatcher" / "collisions.jsonl"
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a collision."""

@@ -96,7 +96,7 @@ class Catalog:
         self._flows: dict[str, BundleHash] = {
             flow.name: flow.hash for flow in flows if flow.enabled
         }
-        self._path = store.root / "dispatcher" / "catalog.sqlite3"
+        self._path = store.derived / "catalog.sqlite3"
 
     def search(self, sentence: str, *, limit: int) -> list[CatalogEntry]:
         """Return the flows that share most words with a sentence, best first."""

@@ -105,6 +105,8 @@ class Translator:
 
         try:
             self.engine.registry.resolve(FLOW)
+            if self.engine.is_shared:
+                return None  # the worker's settings choose the model
             name = choose_name(None, [], self.engine.config, self.options.environment)
             choose(name, self.engine.config, self.options.environment)
         except NotFoundError:

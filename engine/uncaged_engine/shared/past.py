@@ -8,26 +8,13 @@ from uncaged_bundles.errors import DamagedError, NotFoundError
 from uncaged_bundles.ids import BundleHash
 
 from ..journal import lines
-from ..journal.blobs import Blobs
 from ..stores.protocol import StoreBackend, ThreadEntry
 from ..stores.reading import lines_of
 from ..threads.regression import PastThread, past_thread
 from .dispatch import ThreadQueue
+from .replica import SharedBlobs
 
 PAGE = 1_000
-
-
-class StoreBlobs(Blobs):
-    """Blobs of a store, each fetched when it is needed and not kept."""
-
-    def __init__(self, backend: StoreBackend) -> None:
-        self._blobs = backend.blobs
-
-    def put(self, data: bytes) -> str:
-        return self._blobs.put(data)
-
-    def get(self, name: str) -> bytes:
-        return self._blobs.get(name)
 
 
 def find_shared_past(
@@ -38,7 +25,7 @@ def find_shared_past(
     Args:
         versions: of the flow; threads of other bundles are not looked at.
     """
-    blobs = StoreBlobs(backend)
+    blobs = SharedBlobs(backend.blobs)
     after: ThreadEntry | None = None
     while versions and (page := backend.threads.page(after=after, limit=PAGE)):
         after = page[-1]

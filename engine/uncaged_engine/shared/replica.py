@@ -18,27 +18,29 @@ from uncaged_bundles.storage.files import write_atomically
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
-from ..journal.blobs import BlobDirectory, Blobs, needed_in
+from ..journal.blobs import BlobDirectory, Blobs, blob_hash, needed_in
 from ..journal.origin import path_beside
-from ..stores.protocol import BlobStorage, BundleStorage, StoreBackend, ThreadNotes
+from ..stores.protocol import BlobStorage, StoreBackend, ThreadNotes
 from ..threads.scratch import ScratchStore, scratch_store
 from ..threads.starting import Chance, granted_bundle
+from .conversations import ConversationCopies
 from .registry import SharedRegistry
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaStore(ScratchStore):
-    """Scratch store with bundles and a registry of its own. Config and keys are those of the
-    person's store.
+    """Scratch store with bundles, a registry and documents of its own. Config and keys are those of
+    the person's store.
 
-    shared: the bundles of the shared store, of which only those in use are copied. packs: its
-    blobs, for packs of git objects, which are not copied.
+    backend: the shared store; of its bundles only those in use are copied. packs: its blobs, for
+    packs of git objects, which are not copied. conversations: copies of its conversations.
     bring: copies the thread that a text names, and returns its place; None: what is named must have
     been copied.
     """
 
-    shared: BundleStorage
+    backend: StoreBackend
     packs: Blobs
+    conversations: ConversationCopies
     bring: Callable[[str], tuple[BundleHash, ThreadId, Path]] | None = None
 
     @property
@@ -53,21 +55,29 @@ class ReplicaStore(ScratchStore):
     def registry_path(self) -> Path:
         return self.scratch / "workflow.yaml"
 
+    @property
+    def documents(self) -> Path:
+        return self.scratch / "documents"
+
+    @property
+    def derived(self) -> Path:
+        return self.root / "dispatcher" / "shared" / blob_hash(self.backend.address.encode())
+
     def put_source(self, source: bytes) -> BundleHash:
-        self.shared.put(source)
+        self.backend.bundles.put(source)
         return ScratchStore.put_source(self, source)
 
     def bring_bundle(self, bundle: BundleHash) -> None:
         """Copy a bundle, unless it is there. Raises: as `BundleStorage.get`."""
         path = self.bundle_path(bundle)
         if not path.exists():
-            write_atomically(path, self.shared.get(bundle))
+            write_atomically(path, self.backend.bundles.get(bundle))
 
     def has_bundle(self, hash: BundleHash) -> bool:
-        return self.bundle_path(hash).exists() or hash in self.shared.hashes()
+        return self.bundle_path(hash).exists() or hash in self.backend.bundles.hashes()
 
     def find_bundles(self) -> list[BundleHash]:
-        return self.shared.hashes()
+        return self.backend.bundles.hashes()
 
     def _bundle_source(self, hash: BundleHash) -> bytes:
         self.bring_bundle(hash)
@@ -197,9 +207,11 @@ def replica(
         fields = {one.name: getattr(scratch, one.name) for one in dataclasses.fields(scratch)}
         files = ReplicaStore(
             **fields,
-            shared=backend.bundles,
+            backend=backend,
             packs=SharedBlobs(backend.blobs),
+            conversations=ConversationCopies(backend.conversations, scratch.scratch / "documents"),
             bring=bring,
         )
         files.bundles.mkdir(mode=0o700)
+        files.documents.mkdir(mode=0o700)
         yield Replica(backend, files)

@@ -24,7 +24,20 @@ from .replica import Replica
 
 CARRIED_KINDS = frozenset(
     (
-        *("all", "ask", "fetch", "flow", "http", "llm", "null", "now", "role", "script", "search"),
+        *(
+            "all",
+            "ask",
+            "catalog",
+            "fetch",
+            "flow",
+            "http",
+            "llm",
+            "null",
+            "now",
+            "role",
+            "script",
+            "search",
+        ),
         "sleep",
     )
 )

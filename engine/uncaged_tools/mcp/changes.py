@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -25,11 +24,13 @@ PERIOD_S = 0.5
 class ToolListWatcher:
     """Watches one registry for all clients of a server."""
 
-    def __init__(self, registry: Path, enabled_tools: Callable[[], Sequence[FlowTool]]) -> None:
-        """Args: registry: the file that changes with every flow. enabled_tools: returns the tools
-        of this moment.
+    def __init__(
+        self, state: Callable[[], object], enabled_tools: Callable[[], Sequence[FlowTool]]
+    ) -> None:
+        """Args: state: returns what changes with every flow. enabled_tools: returns the tools of
+        this moment.
         """
-        self._registry = registry
+        self._read_state = state
         self._enabled_tools = enabled_tools
         self._bus = InMemorySubscriptionBus()
         self._legacy_session: ServerSession | None = None
@@ -52,10 +53,10 @@ class ToolListWatcher:
 
     async def _watch(self) -> None:
         # the tools are not read before the first change, which is always sent
-        seen, identities = (self._state(), None)
+        seen, identities = (await self._state(), None)
         while True:
             await anyio.sleep(PERIOD_S)
-            state = self._state()
+            state = await self._state()
             if state == seen:
                 continue
             seen, before = state, identities
@@ -68,12 +69,11 @@ class ToolListWatcher:
         if self._legacy_session is not None:
             await self._legacy_session.send_tool_list_changed()
 
-    def _state(self) -> tuple[int, int, int] | None:
+    async def _state(self) -> object:
         try:
-            found = self._registry.stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
+            return await anyio.to_thread.run_sync(self._read_state)
+        except UncagedError:
+            return None  # a shared store is away
 
     async def _identities(self) -> list[tuple[str, str]] | None:
         """Return name and hash of each tool; None while the registry cannot be read."""

@@ -28,9 +28,11 @@ MOST_CHARACTERS = 4_000_000
 
 
 def list_threads(engine: Engine, cursor: str | None) -> ListResourcesResult:
-    """Return one page of threads, newest first; the cursor is the last id of the page before."""
-    threads = [thread for thread in engine.threads() if cursor is None or thread.thread_id < cursor]
-    page = threads[:PAGE]
+    """Return one page of threads, those started last first."""
+    try:
+        page = engine.page(before=cursor, limit=PAGE)
+    except UncagedError as exc:
+        raise MCPError(INVALID_PARAMS, str(exc)) from exc
     resources = [
         Resource(
             uri=f"{PREFIX}{thread.thread_id}",
@@ -39,11 +41,9 @@ def list_threads(engine: Engine, cursor: str | None) -> ListResourcesResult:
             description=(thread.problem or thread.message)[:500],
             mime_type=JSON,
         )
-        for thread in page
+        for thread in page.threads
     ]
-    return ListResourcesResult(
-        resources=resources, next_cursor=page[-1].thread_id if len(threads) > PAGE else None
-    )
+    return ListResourcesResult(resources=resources, next_cursor=page.before)
 
 
 def list_templates() -> ListResourceTemplatesResult:

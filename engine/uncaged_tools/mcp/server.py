@@ -72,7 +72,7 @@ class RequestHandlers:
 
     def __init__(self, engine: Engine, flows: Collection[str] | None) -> None:
         self._engine, self._flows = engine, flows
-        self.changes = ToolListWatcher(engine.store.registry_path, self._enabled_tools)
+        self.changes = ToolListWatcher(engine.registry_mark, self._enabled_tools)
 
     async def list_tools(
         self, context: Context, _params: types.PaginatedRequestParams | None

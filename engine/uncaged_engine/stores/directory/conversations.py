@@ -32,7 +32,7 @@ class DirectoryConversations:
         return sorted(filter(is_thread_id, (name.removesuffix(SUFFIX) for name in files)))
 
     def start(self, name: str, lines: Iterable[bytes]) -> None:
-        path = self._path(name)
+        path = self.path_of(name)
         data = joined(ChainCheck(f"conversation {name}", conversation_seed(name)), lines)
         self._directory.mkdir(mode=0o700, exist_ok=True)
         with held(self._directory, alone=True):
@@ -41,14 +41,14 @@ class DirectoryConversations:
             write_atomically(path, data)
 
     def read(self, name: str, *, from_line: int = 0) -> list[bytes]:
-        path = self._path(name)
+        path = self.path_of(name)
         try:
             return read_chained(path, conversation_seed(name)).lines[from_line:]
         except NotFoundError as exc:
             raise NotFoundError(f"no conversation {name}") from exc
 
     def open(self, name: str, *, take_over: bool = False) -> FileOwner:  # noqa: ARG002 - a dead owner holds no file's lock
-        file = ChainedFile.open(self._path(name), conversation_seed(name))
+        file = ChainedFile.open(self.path_of(name), conversation_seed(name))
         if file is None:
             raise JournalBusy(f"conversation {name} is in use by another process")
         check = ChainCheck(f"conversation {name}", conversation_seed(name))
@@ -56,5 +56,6 @@ class DirectoryConversations:
             check.add(line)
         return FileOwner(file, check.subject, check.head, ended=False)
 
-    def _path(self, name: str) -> Path:
+    def path_of(self, name: str) -> Path:
+        """Return the path of a conversation's file."""
         return self._directory / f"{parse_conversation(name)}{SUFFIX}"

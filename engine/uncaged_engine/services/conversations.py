@@ -1,0 +1,7 @@
+"""Conversations of a store that several machines share."""
+
+from __future__ import annotations
+
+from ..shared.conversations import ConversationCopies, OwnedConversation, copies_of
+
+__all__ = ["ConversationCopies", "OwnedConversation", "copies_of"]

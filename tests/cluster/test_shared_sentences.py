@@ -1,0 +1,246 @@
+"""Sentences, conversations and tools of a shared store, from two machines with a real worker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click import Command, Context
+from psycopg import Connection
+from testbed.bundles import source
+from testbed.foreground import environment
+from testbed.postgres import PostgresServer
+from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.version import __version__
+from uncaged_cli.entry import STORE_VARIABLE
+from uncaged_cli.inputs import completion, stores
+from uncaged_cli.main import run as run_words
+from uncaged_cluster.store import open_store
+from uncaged_dispatcher.conversations import sessions
+from uncaged_engine.shared_engine import SharedEngine, shared_engine
+from uncaged_tools.flows import call
+from uncaged_tools.mcp.resources import list_threads
+
+EXIT_WAITING = 8
+CAKES = source(
+    "cakes",
+    """
+    answer = yield {"ask": {"question": "how many?"}}
+    return {"success": True, "message": f"{answer} cakes"}
+""",
+    policy={"ask": {}},
+    patterns=["bake (some)? cakes"],
+)
+TIME = source(
+    "clock",
+    """
+    now = yield {"now": {}}
+    return {"success": True, "message": "it is late", "data": now > 0}
+""",
+    policy={"now": {}},
+    patterns=["what is the hour"],
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kitchen:
+    """A shared store with two flows. directory: of the machines' directories."""
+
+    address: str
+    directory: Path
+    rows: Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def kitchen(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kitchen]:
+    """The store has no shipped flows: they would be indexed for each of the machines."""
+    schema, directory = postgres.new_schema(), tmp_path_factory.mktemp("kitchen")
+    address = postgres.address(schema)
+    with closing(open_store(address, create=True, is_visible=True)):
+        pass
+    with opened(address, directory / "first") as engine:
+        engine.registry.seed(f"{__version__} none", list, now_ms=0)
+        for name, bundle in (("cakes", CAKES), ("clock", TIME)):
+            engine.add(name, bundle, accept=lambda _: True)
+    with postgres.connect(options=f"-c search_path={schema}") as rows:
+        yield Kitchen(address=address, directory=directory, rows=rows)
+
+
+@pytest.fixture(scope="module")
+def worker(kitchen: Kitchen) -> Iterator[None]:
+    words = [sys.executable, "-m", "uncaged_cli", "work", "--store", kitchen.address]
+    home = kitchen.directory / "worker"
+    home.mkdir()
+    variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
+    with subprocess.Popen(words, env=variables, cwd=home) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@contextmanager
+def opened(address: str, home: Path) -> Iterator[SharedEngine]:
+    with shared_engine(address, Store.open(home), is_visible=True, report=lambda _: None) as engine:
+        yield engine
+
+
+class Machine:
+    """Commands of one machine."""
+
+    def __init__(
+        self,
+        kitchen: Kitchen,
+        patch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        self._kitchen, self._patch, self._capsys = kitchen, patch, capsys
+        patch.setenv(STORE_VARIABLE, kitchen.address)
+
+    def said(self, home: str, words: Sequence[str], *, code: int = 0) -> str:
+        self._patch.setenv("UNCAGED_WORKFLOW_HOME", str(self._kitchen.directory / home))
+        found = run_words(words)
+        said = self._capsys.readouterr()
+        assert found == code, said.err
+        return said.out + said.err
+
+
+@pytest.fixture
+def machine(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Machine:
+    return Machine(kitchen, monkeypatch, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("worker")
+def test_a_conversation_goes_on_at_another_machine(machine: Machine) -> None:
+    """A question that the first one left open is answered at the second, and its result is in the
+    conversation. What needs a yes does not run without one.
+    """
+    said = machine.said("first", ["do", "bake some cakes"], code=EXIT_WAITING)
+    assert "how many?" in said
+    listed = json.loads(machine.said("second", ["conversation", "list", "--json"]))
+    assert [(one["open"], one["current"]) for one in listed] == [(1, False)]
+    chosen = ["--conversation", listed[0]["name"]]
+    refused = machine.said("second", ["do", "what is the hour", *chosen], code=1)
+    assert "waits for an answer" in refused
+    assert "5 cakes" in machine.said("second", ["answer", "latest", "5"])
+    assert "it is late" in machine.said("second", ["do", "what is the hour", *chosen])
+    shown = machine.said("first", ["conversation", "show"])
+    assert "5 cakes" in shown and "it is late" in shown
+
+    machine.said("second", ["enable", "clock", "--confirm"])
+    assert "Run clock?" in machine.said("first", ["do", "what is the hour"], code=1)
+    assert "it is late" in machine.said("first", ["do", "what is the hour", "--yes"])
+    machine.said("second", ["enable", "clock", "--no-confirm"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("worker")
+def test_flows_of_a_shared_store_are_tools(kitchen: Kitchen) -> None:
+    """A worker performs the call. Another machine's change of the flows is noticed, and threads are
+    listed page by page.
+    """
+    with (
+        opened(kitchen.address, kitchen.directory / "first") as engine,
+        opened(kitchen.address, kitchen.directory / "second") as other,
+    ):
+        called = call(engine, "clock", {})
+        assert (called.status, called.message, called.data) == ("completed", "it is late", True)
+        newest = list_threads(engine, None).resources[0]
+        assert newest.name == called.thread_id
+        before = engine.registry_mark()
+        assert engine.registry_mark() == before
+        other.registry.set_enabled("clock", False)
+        assert engine.registry_mark() != before
+        with pytest.raises(NotFoundError, match="only enabled flows"):
+            call(engine, "clock", {})
+        other.registry.set_enabled("clock", True)
+
+
+def test_a_conversation_has_one_holder(
+    kitchen: Kitchen, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine cannot reach it and says so. After its death the next one goes on."""
+    created = json.loads(machine.said("first", ["conversation", "new", "held", "--json"]))
+    id = created["conversationId"]
+    monkeypatch.setattr(sessions, "CONNECT_TIMEOUT_S", 0.1)
+    with closing(open_store(kitchen.address, create=False, is_visible=True)) as holder:
+        holder.conversations.open(id)
+        said = machine.said("second", ["do", "what is the hour", "--conversation", "held"], code=1)
+        assert "another process uses conversation" in said
+    assert "free" in machine.said("first", ["conversation", "rename", "held", "free"])
+
+
+def test_a_poisoned_conversation_is_named(kitchen: Kitchen, machine: Machine) -> None:
+    """It is listed with its problem, nothing of it is used, and the others stay usable."""
+    created = json.loads(machine.said("first", ["conversation", "new", "bad", "--json"]))
+    id = created["conversationId"]
+    kitchen.rows.execute(
+        "UPDATE conversation_lines SET line = line || '\\x20' FROM conversations"
+        " WHERE log = number AND name = %s",
+        [id],
+    )
+    try:
+        said = machine.said("first", ["do", "what is the hour", "--conversation", id], code=1)
+        assert id in said
+        listed = json.loads(machine.said("second", ["conversation", "list", "--json"]))
+        assert [one["conversationId"] for one in listed if one["problem"]] == [id]
+    finally:
+        kitchen.rows.execute("DELETE FROM conversations WHERE name = %s", [id])
+
+
+def test_a_document_of_another_machine_is_not_overwritten(kitchen: Kitchen) -> None:
+    """Of two that learn at the same time, the first one's is kept."""
+    name = "dispatcher/preferences.json"
+    with (
+        opened(kitchen.address, kitchen.directory / "first") as first,
+        opened(kitchen.address, kitchen.directory / "second") as second,
+    ):
+        for number, engine in enumerate((first, second)):
+            engine.read_sentences()
+            (engine.store.documents / "dispatcher").mkdir(exist_ok=True)
+            (engine.store.documents / name).write_text(json.dumps({"number": number}))
+    with closing(open_store(kitchen.address, create=False, is_visible=True)) as store:
+        found = store.documents.read(name)
+    assert found is not None and json.loads(found.data) == {"number": 1}
+
+
+def test_names_are_completed_from_the_shared_store(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flows and former versions; a server that is not there completes to nothing."""
+    machine.said("first", ["conversation", "list"])
+    context = Context(Command("run"))
+    context.meta[stores._ADDRESS] = None
+    assert [one.value for one in completion.complete_flows(context, None, "c")] == [
+        "cakes",
+        "clock",
+    ]
+    monkeypatch.setenv(STORE_VARIABLE, "postgresql://127.0.0.1:1/none")
+    assert completion.complete_flows(context, None, "c") == []
+
+
+def test_options_before_a_verb_of_a_sentence_are_refused(
+    kitchen: Kitchen, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the verb would look at another store than the option names; a sentence that means a
+    verb runs it on the same store.
+    """
+    monkeypatch.delenv(STORE_VARIABLE)
+    said = machine.said("first", ["do", "--store", kitchen.address, "@list"], code=2)
+    assert "--store belongs to sentences" in said
+    machine.said("first", ["do", "--store", kitchen.address, "new conversation called sub"])
+    listed = machine.said("second", ["conversation", "list", "--store", kitchen.address])
+    assert "sub" in listed
