@@ -99,7 +99,7 @@ def test_a_chosen_reading_asks_about_its_names_and_is_remembered(
     """Of two flows that read the sentence the person chooses one, and then what the name means; the
     second time only the name is asked about.
     """
-    add_flow(engine, "queue", "play $(song:Song)", schema=parameters("song", song=NUMBER))
+    add_flow(engine, "enqueue", "play $(song:Song)", schema=parameters("song", song=NUMBER))
     person = Person({"choice": "2", "remember": True}, {"choice": "2"})
     assert ran(engine, songs, "play blue tran", person) == [{"song": 18}]
     assert [question["kind"] for question in person.asked] == ["collision", "entity"]
