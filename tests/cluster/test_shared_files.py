@@ -113,7 +113,6 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
     directory = tmp_path_factory.mktemp("files")
     address = postgres.address(postgres.new_schema())
     repository = make_repository(directory / "repository")
-    git(repository, "commit", "--quiet", "--allow-empty", "--message=two")
     before = contents(repository)
     origin = Engine(Store.open(directory / "origin"))
     roles = dict.fromkeys(("planner", "coder", "committer"), ROLE)
@@ -231,23 +230,25 @@ def test_a_branch_is_fetched_into_a_clone(scene: Scene) -> None:
 
     git(clone, "branch", "--force", branch, "main")  # where the thread was before its commit
     assert told(*words, "--json").document == fetched
-    git(clone, "branch", "--force", branch, "main~1")
+    git(clone, "commit", "--quiet", "--allow-empty", "--message=a person's")
+    git(clone, "branch", "--force", branch, "main")
     moved = told(*words)
     assert moved.code == RefusedError.exit_code and "rename it" in moved.err
-    git(clone, "branch", "--force", branch, "main")
+    git(clone, "branch", "--force", branch, fetched["commit"] + "^")
     git(clone, "switch", "--quiet", branch)
     used = told(*words)
     assert used.code == RefusedError.exit_code and "is checked out" in used.err
-    assert git(clone, "rev-parse", branch) == git(clone, "rev-parse", "main")
+    assert git(clone, "rev-parse", branch).strip() != fetched["commit"]
 
 
 def test_a_forged_record_moves_no_branch_of_a_person(scene: Scene) -> None:
-    """A start record that names `main` as the thread's own."""
+    """A start record that names `main` as the thread's own. Who only reads it copies no pack."""
     clone = scene.directory / "forged"
     git(scene.directory, "clone", "--quiet", str(scene.repository), str(clone))
     home = Store.open(scene.directory / "person")
     with shared_engine(scene.address, home, is_visible=True, report=lambda: None) as engine:
         view = engine.thread(parse_thread_id(scene.thread))
+        assert not (engine.store.blobs / view.start["workspace"]["gitPack"]).exists()
         start = {**view.start, "workspace": {**view.start["workspace"], "branch": "main"}}
         with pytest.raises(DamagedError, match="names the branch 'main', which is another's"):
             fetch_branch(engine.store, replace(view, start=start), clone, os.environ)

@@ -161,7 +161,7 @@ def test_a_bundle_that_was_not_granted_in_the_store_is_not_executed(
 def test_a_flow_is_named_by_its_name_or_the_start_of_a_hash(
     store: Store, backend: StoreBackend, copies: Replica
 ) -> None:
-    """Without a name, a hash needs no flow. A disabled flow is refused with the store's address."""
+    """Without a name, a hash needs no flow. A disabled flow is refused."""
     bundle = place(store, PLANNED).bundle
     registry = Registry(store)
     registry.add("planned", bundle, now_ms=NOW_MS, granted=True)
@@ -170,13 +170,12 @@ def test_a_flow_is_named_by_its_name_or_the_start_of_a_hash(
     assert copies.resolve("planned") == ("planned", bundle.hash)
     for text in (unnamed.hash, unnamed.hash[:6].lower()):
         assert copies.resolve(text) == (None, unnamed.hash)
-    with pytest.raises(NotFoundError, match="has no flow 'other'"):
+    with pytest.raises(NotFoundError, match="no flow 'other'"):
         copies.resolve("other")
     registry.set_enabled("planned", False)
     copy_store(DirectoryBackend(store), backend, replace=True, progress=lambda _kind, _count: None)
-    with pytest.raises(RefusedError, match=r"enable planned.*store copy") as refused:
+    with pytest.raises(RefusedError, match="enable planned"):
         copies.resolve("planned")
-    assert str(refused.value).startswith(backend.address)
 
 
 def test_a_submitted_thread_that_was_never_written_is_given_up(
