@@ -83,6 +83,9 @@ def _say_it_waits(reason: str) -> None:
     from .display.output import note
     from .inputs.stores import option_of_store
 
+    if click.get_current_context(silent=True) is None:
+        return  # a follower of `serve`, whose page shows it
+
     command = f"uncaged-workflow work{option_of_store()}"
     note(f"the thread {reason or 'has not begun yet'}; `{command}` makes this machine a worker")
 

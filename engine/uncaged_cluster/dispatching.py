@@ -38,7 +38,7 @@ from .admitting import HIGHEST, QUEUE, TurnRows
 from .liveness import dead_workers, worker_name
 from .migrations import check_may_make, has_schema
 from .pending import PendingThreads, dispatcher_schema, workflow_id
-from .problems import explained
+from .problems import ConnectionLost, explained
 from .session import Connection, DatabaseSession, connect
 from .workers import PROTOCOL, WorkerRows, queue_of
 
@@ -74,6 +74,14 @@ class DbosDispatcher:
         self._client: DBOSClient | None = None
 
     def submit(self, bundle: BundleHash, thread: ThreadId, turn: Turn, *, from_line: int) -> None:
+        try:
+            self._enqueue(bundle, thread, from_line, turn)
+        except ConnectionLost:
+            # the server ended the connection some time ago, which its first use notices; a
+            # workflow that was submitted all the same is not submitted twice
+            self._enqueue(bundle, thread, from_line, turn)
+
+    def _enqueue(self, bundle: BundleHash, thread: ThreadId, from_line: int, turn: Turn) -> None:
         with self._explained():
             self._clients().enqueue(
                 {

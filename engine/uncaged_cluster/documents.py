@@ -48,6 +48,13 @@ class DocumentRows:
     def replace(self, name: str, data: bytes, *, version: str | None) -> str:
         return _replace(self._session, parse_document(name), data, version)
 
+    def remove(self, name: str, *, version: str) -> None:
+        if not self._session.query(
+            "DELETE FROM documents WHERE name = %s AND version::text = %s RETURNING 1",
+            [parse_document(name), version],
+        ):
+            raise _changed(self._session, name)
+
 
 def _read(session: DatabaseSession, name: str) -> VersionedBytes | None:
     rows = session.query(
@@ -76,5 +83,9 @@ def _replace(session: DatabaseSession, name: str, data: bytes, version: str | No
             [data, name, version],
         )
     if not rows:
-        raise ChangedMeanwhile(f"{name} in {session.address} was changed meanwhile; read it again")
+        raise _changed(session, name)
     return str(rows[0][0])
+
+
+def _changed(session: DatabaseSession, name: str) -> ChangedMeanwhile:
+    return ChangedMeanwhile(f"{name} in {session.address} was changed meanwhile; read it again")

@@ -18,6 +18,7 @@ from uncaged_engine.services.shared import (
     SteeringEvent,
     StoreLoad,
     StoreWorker,
+    SubmittedThreads,
     TurnKind,
     turn_kind,
 )
@@ -31,6 +32,10 @@ from .workers import PROTOCOL, WorkerRows
 
 _RUNS = "PENDING"
 NO_LOAD = StoreLoad(running={}, begun={})
+_NOW_MS = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+MOST_SUBMITTED = 1000
+OVERLAP_MS = 5000
+"""A row has the time of its transaction's begin, and can be seen after the commit."""
 
 
 class PendingThreads:
@@ -85,6 +90,17 @@ class PendingThreads:
 
     def drain(self, names: Collection[str] | None) -> list[str]:
         return self._workers_of_store.drain(names)
+
+    def submitted(self, since_ms: int | None) -> SubmittedThreads:
+        [(now_ms,)] = self._session.query(_NOW_MS)
+        if since_ms is None:
+            return SubmittedThreads(until_ms=now_ms)
+        rows = self._rows(SUBMITTED, [since_ms - OVERLAP_MS, MOST_SUBMITTED + 1])
+        return SubmittedThreads(
+            until_ms=now_ms,
+            entries=tuple(entry_of(row) for row in rows[:MOST_SUBMITTED]),
+            complete=len(rows) <= MOST_SUBMITTED,
+        )
 
     def request(self, thread: ThreadId, event: SteeringEvent) -> None:
         self._session.query(
@@ -170,4 +186,9 @@ SELECT found.status, found.executor_id, found.queue_partition_key, {columns} FRO
 JOIN threads ON threads.name = left(found.workflow_uuid, 26)
 WHERE found.queue_partition_key IS NOT NULL AND found.status IN ('ENQUEUED', 'PENDING')
 ORDER BY found.created_at DESC LIMIT %s
+"""
+SUBMITTED = """
+SELECT {columns} FROM {status} AS found
+JOIN threads ON threads.name = left(found.workflow_uuid, 26)
+WHERE found.created_at > %s ORDER BY found.created_at LIMIT %s
 """

@@ -1,5 +1,4 @@
-"""Connections to a store's database: one for statements, made again after a loss, and one for each
-follower.
+"""Connection to a store's database for statements, made again after a loss.
 
 What a process owns is bound to its session: it holds an advisory lock on its number, which the
 server releases when the session ends, whatever ended the process.
@@ -10,7 +9,7 @@ from __future__ import annotations
 import threading
 from _blake2 import blake2b
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -20,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from uncaged_bundles.errors import RefusedError, StorageError
 
 from .address import ClusterAddress
-from .problems import ConnectionLost, connect_problem, explained
+from .problems import connect_problem, explained
 
 CONNECT_TIMEOUT_S = 10
 ANSWER_TIMEOUT_S = 300.0
@@ -188,42 +187,3 @@ def advisory_key(schema: str, name: str) -> int:
 def session_lock(number: int) -> str:
     """Return the name of the advisory lock that a session holds on its number."""
     return f"session/{number}"
-
-
-class Listener:
-    """A connection of its own that waits for notifications of one channel; made again after a
-    loss.
-    """
-
-    def __init__(self, address: ClusterAddress, channel: str) -> None:
-        self._address = address
-        self._channel = channel
-        self._connection: Connection | None = None
-
-    def listen(self) -> None:
-        """Subscribe, unless this is done. Raises: as `connect`."""
-        if self._connection is None or self._connection.closed:
-            made = connect(self._address)
-            with explained(self._address):
-                made.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
-            self._connection = made
-
-    def wait(self, timeout_s: float) -> bool:
-        """Return True after a notification or a loss of the connection, False after *timeout_s*."""
-        if self._connection is None:
-            return True
-        waiting: Generator[psycopg.Notify] = self._connection.notifies(
-            timeout=timeout_s, stop_after=1
-        )
-        try:
-            with explained(self._address):
-                return bool(list(waiting))  # to its end, which frees the connection
-        except ConnectionLost:
-            self._connection.close()
-            return True
-
-    def close(self) -> None:
-        """Close the connection. Idempotent; raises nothing."""
-        if self._connection is not None:
-            with suppress(psycopg.Error):
-                self._connection.close()

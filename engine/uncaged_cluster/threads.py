@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import Any, LiteralString
 
 from psycopg import sql
@@ -25,9 +25,10 @@ from uncaged_engine.services.stores import (
 )
 
 from .logs import SELECT_HEAD, LogHead, LogTables, head_of
+from .notifications import Notifications
 from .owners import opened
 from .problems import parsed
-from .session import Cursor, DatabaseSession, Listener
+from .session import Cursor, DatabaseSession
 
 SHOWN_CANDIDATES = 10
 NO_NOTES = ThreadNotes()
@@ -53,6 +54,7 @@ class ThreadRows:
     def __init__(self, session: DatabaseSession) -> None:
         self._session = session
         self._tables = LogTables(session, "thread")
+        self._notifications = Notifications(session.address)
 
     def start(
         self, entry: ThreadEntry, lines: Iterable[bytes], notes: ThreadNotes = NO_NOTES
@@ -95,22 +97,32 @@ class ThreadRows:
         self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, timeout_s: float
     ) -> Generator[list[bytes]]:
         log = self._log(bundle, thread)
-        listener = Listener(
-            self._session.address, self._session.channel(self._tables.kind, log.number)
-        )
+        subscription = self._notifications.subscribe(self._session.channel("thread", log.number))
         try:
             while True:
-                listener.listen()  # first: a line that comes after the read below is notified of
+                subscription.listen()  # first: a line that comes after the read below is notified of
                 while lines := self._tables.read(log, from_line=from_line):
                     yield lines
                     from_line += len(lines)
-                if not listener.wait(timeout_s):
+                if not subscription.wait(timeout_s):
                     yield []
         finally:
-            listener.close()
+            subscription.close()
 
     def head(self, bundle: BundleHash, thread: ThreadId) -> ThreadHead:
         return self._tables.checked_head(self._log(bundle, thread))
+
+    def heads(self, entries: Collection[ThreadEntry]) -> dict[ThreadId, ThreadHead]:
+        rows = self._session.query(
+            "SELECT name, lines, size_bytes, digest FROM threads WHERE name = ANY(%s)",
+            [[parse_thread_id(one.id) for one in entries]],
+        )
+        return {
+            parsed(parse_thread_id, name, "threads"): ThreadHead(
+                lines=lines, size_bytes=size_bytes, digest=digest
+            )
+            for name, lines, size_bytes, digest in rows
+        }
 
     def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
         log = self._log(bundle, thread)

@@ -36,7 +36,7 @@ from .settings.config import Config
 from .settings.loading import load
 from .shipped import add_shipped_flows
 from .state import states
-from .state.observe import ThreadSummary, ThreadView, summarise, view
+from .state.observe import ThreadSummary, ThreadView, summarise, summarise_thread, view
 from .threads.answering import check_answer, question_number
 from .threads.binding import Accept, ThreadBinding, bind_here
 from .threads.cutting import Cut, Replacement
@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .door.notifications import Notification
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
-    from .threads.paging import ThreadPage
+    from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread, ReplayCheck
     from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification
@@ -675,15 +675,33 @@ class Engine:
         remove(self.store, bundle_hash, thread, path)
         return thread
 
+    def counts(self, *, most_read: int) -> ThreadCounts:
+        """Count the threads by status, by the index. most_read: journals that are read for it."""
+        from .threads.paging import count
+
+        return count(self.store, most_read=most_read)
+
+    def summary(self, bundle: BundleHash, thread: ThreadId) -> ThreadSummary:
+        """Read a thread as a list shows it.
+
+        Raises:
+            NotFoundError: it was removed.
+        """
+        return summarise_thread(self.store, bundle, thread)
+
     def running(self) -> list[ThreadSummary]:
         """List the threads that workers drive at this moment, those started last first."""
         from .threads.listing import running_threads
 
         return self._last_first(running_threads(self.store))
 
-    def working(self, bundles: Collection[BundleHash] | None = None) -> list[dict[str, Any]]:
+    def working(
+        self,
+        bundles: Collection[BundleHash] | None = None,
+        threads: Collection[ThreadId] | None = None,
+    ) -> list[dict[str, Any]]:
         """Return ``{hash, pid, threadId, doing, sinceMs, queued}`` for each thread that a worker
-        drives, or those of some *bundles*.
+        drives, or for those of some *bundles*, or for some *threads*.
 
         queued: how many of its agents wait for others on this machine to finish.
         """
@@ -691,7 +709,9 @@ class Engine:
         for bundle in {one.hash for one in self.running()} if bundles is None else bundles:
             for answer in client.answers(self.store, bundle, {"op": "list"}):
                 found += [
-                    {"hash": bundle, "pid": answer["pid"], **one} for one in answer["threads"]
+                    {"hash": bundle, "pid": answer["pid"], **one}
+                    for one in answer["threads"]
+                    if threads is None or one["threadId"] in threads
                 ]
         return found
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,9 @@ from uncaged_bundles.validation.validate import Bundle
 from .api import Added, Engine, ThreadPlace
 from .effect_kinds import KNOWN
 from .journal.journal import Journal, JournalBusy
+from .journal.lock import is_live
 from .shared.copies import ThreadCopies
-from .shared.dispatch import Dispatcher, SharedStore, StoreWorker
+from .shared.dispatch import Dispatcher, SharedStore, StoreWorker, SubmittedThreads
 from .shared.documents import DocumentCopies
 from .shared.following import follow_shared
 from .shared.journal import left_word
@@ -37,7 +39,7 @@ from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, summarise
 from .state.states import refusal
 from .steps.accepting import accept as accept_request
-from .stores.protocol import StoreRefused, ThreadEntry, ThreadNotes
+from .stores.protocol import DocumentStorage, StoreRefused, ThreadEntry, ThreadNotes
 from .threads.following import Event
 from .threads.starting import Chance
 from .threads.steering import SteeringEvent, require, write_event
@@ -46,14 +48,17 @@ from .worker import client
 if TYPE_CHECKING:
     from .door.effects import Cancel
     from .door.preparing import RunOptions
+    from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
-    from .threads.paging import ThreadPage
+    from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread
 
 PAGE = 100
 """Threads that are looked at together for a page of a list."""
 MOST_DRIVEN = 1000
+MOST_ESTIMATED = 1000
+"""Threads that are looked at for an estimate."""
 STEER_TIMEOUT_S = 30.0
 """How long a worker may take to carry a pause or a kill out, which it looks for every second."""
 BUSY_S = 10.0
@@ -86,6 +91,11 @@ class SharedEngine(Engine):
         self._dispatching = threading.Lock()
         self._documents: DocumentCopies | None = None
         self.registry.refresh()
+
+    @property
+    def documents(self) -> DocumentStorage:
+        """Return the store's documents: schedules and others."""
+        return self._backend.documents
 
     def close(self) -> None:
         """Send the documents that were changed, and release the dispatcher's connections.
@@ -222,46 +232,109 @@ class SharedEngine(Engine):
         Args: as `Engine.follow`.
         """
         bundle, thread, path = self.store.locate_thread(text)
-        shown = path.stat().st_size if after is None else after
-        if after is None and thread in self._copies.pending([thread]):
-            yield _status("running", "", shown)
-        place = 0
-        for event in follow_shared(
-            self._replica,
-            bundle,
-            thread,
-            is_left=lambda: self._copies.is_left(thread),
-            still_waits=lambda: self._report(self._wait_reason(thread)),
-            cancel=cancel,
-        ):
-            place = event.place
-            if place > shown:
+        data = path.read_bytes()[:after]
+        begin = (data.count(b"\n"), data.rfind(b"\n") + 1)
+        place = begin[1]
+        if after is None:
+            if is_live(path):
+                yield _status("running", "", place)
+            else:
+                yield self._stopped(thread, place)
+                return
+        with self._copies.followed(thread):
+            for event in follow_shared(
+                self._replica,
+                bundle,
+                thread,
+                begin=begin,
+                is_left=lambda: self._copies.is_left(thread),
+                still_waits=lambda: self._report(self._wait_reason(thread)),
+                cancel=cancel,
+            ):
+                place = event.place
                 yield event
-        if cancel is not None and cancel.requested:
-            return
+        if cancel is None or not cancel.requested:
+            yield self._stopped(thread, place)
+
+    def _stopped(self, thread: ThreadId, place: int) -> Event:
+        """Return the status event of a thread that no worker drives."""
         summary = summarise(self.store, *self.store.locate_thread(thread))
-        yield _status(summary.status, summary.message, place, steps=summary.steps)
+        return _status(summary.status, summary.message, place, steps=summary.steps)
+
+    def summary(self, bundle: BundleHash, thread: ThreadId) -> ThreadSummary:
+        del bundle
+        return next(self._copies.summaries([self._copies.locate(thread)]))
+
+    def sizes(self, threads: Sequence[tuple[BundleHash, ThreadId]]) -> dict[ThreadId, int]:
+        """Return how many bytes the journals of some threads have by now. Removed ones lack."""
+        entries = [ThreadEntry(bundle=bundle, id=thread) for bundle, thread in threads]
+        heads = self._backend.threads.heads(entries)
+        return {thread: head.size_bytes for thread, head in heads.items()}
+
+    def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
+        """Return the workers of threads, of those that are driven or will be (`ThreadQueue`)."""
+        return self._copies.pending(threads)
+
+    def submitted(self, since_ms: int | None) -> SubmittedThreads:
+        """Return the threads that were started or taken up (`ThreadQueue.submitted`)."""
+        return self._backend.queue.submitted(since_ms)
 
     def running(self) -> list[ThreadSummary]:
         """List the threads that workers drive or will drive, those submitted last first."""
         entries = [one.entry for one in self._backend.queue.driven(limit=MOST_DRIVEN)]
         return [one for one in self._copies.summaries(entries) if one.status == "running"]
 
-    def working(self, bundles: Collection[BundleHash] | None = None) -> list[dict[str, Any]]:
+    def counts(self, *, most_read: int) -> ThreadCounts:
+        """Count threads by status: the newest *most_read* of them; about so many are older."""
+        from .threads.paging import ThreadCounts
+
+        statuses: Counter[str] = Counter()
+        after: ThreadEntry | None = None
+        while statuses.total() < most_read:
+            entries = self._backend.threads.page(after=after, limit=PAGE, newest_first=True)
+            if not entries:
+                return ThreadCounts(statuses=statuses, unread=0)
+            statuses.update(self._copies.statuses(entries))
+            after = entries[-1]
+        # places have gaps, and imported threads have none
+        return ThreadCounts(statuses=statuses, unread=0 if after is None else max(0, after.place))
+
+    def estimate(self, flow: str) -> Estimate:
+        """Estimate a run from the flow's threads among the newest of the store."""
+        from .threads.estimate import ENDED, MOST_THREADS, estimate
+        from .threads.filtering import ThreadFilter
+
+        bundle = self.registry.resolve(flow)[1]
+        wanted = ThreadFilter(statuses=ENDED, flow=bundle)
+        past = self.page(wanted, limit=MOST_THREADS, most_read=MOST_ESTIMATED)
+        return estimate(bundle, past.threads)
+
+    def sleepers(self) -> list[ThreadId]:
+        """Return nothing: a worker keeps a thread that sleeps, and another takes it over."""
+        return []
+
+    def working(
+        self,
+        bundles: Collection[BundleHash] | None = None,
+        threads: Collection[ThreadId] | None = None,
+    ) -> list[dict[str, Any]]:
         """Return ``{hash, worker, threadId, doing, sinceMs, queued}`` for each of these threads.
 
         worker: its name; empty for a thread that waits for one.
         """
         from .threads.rows import RowCount
+        from .threads.thread_documents import lean_records
 
         found = []
         reasons = WaitReasons(self._backend)
         for one in self._backend.queue.driven(limit=MOST_DRIVEN):
+            if threads is not None and one.entry.id not in threads:
+                continue
             if bundles is not None and one.entry.bundle not in bundles:
                 continue
             rows = RowCount()
             try:
-                records = self.thread(one.entry.id).records
+                records, _ = lean_records(self.store, self.store.locate_thread(one.entry.id))
             except DamagedError:
                 continue  # `threads` lists it; it hides no other
             for record in records:

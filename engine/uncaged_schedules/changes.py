@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from uncaged_bundles.errors import UsageError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.records import replace
 from uncaged_bundles.validation.validate import Bundle
 from uncaged_engine.api import Engine
 from uncaged_engine.services.parameters import settle
 
-from .schedule import LIMITS, Missed, Schedule, ScheduleDirectory, SchedulesFound
+from .documents import schedules_of
+from .schedule import LIMITS, Missed, Schedule, SchedulesFound
 from .timing import local_timezone, parse_timing
 
 __all__ = ["add", "find", "list_schedules", "remove", "set_enabled"]
@@ -20,7 +21,7 @@ __all__ = ["add", "find", "list_schedules", "remove", "set_enabled"]
 
 def list_schedules(engine: Engine) -> SchedulesFound:
     """Return the readable schedules of a store by name, and a sentence for each of the others."""
-    return ScheduleDirectory(engine.store).all()
+    return schedules_of(engine).all()
 
 
 def find(engine: Engine, name: str) -> Schedule:
@@ -29,7 +30,7 @@ def find(engine: Engine, name: str) -> Schedule:
     Raises:
         NotFoundError: there is none. DamagedError: its file cannot be read.
     """
-    return ScheduleDirectory(engine.store).get(name)
+    return schedules_of(engine).get(name)
 
 
 def add(
@@ -56,9 +57,14 @@ def add(
     Raises:
         UsageError: the expression, the zone, a parameter or the workspace is not valid, or the name
             is taken.
-        NotFoundError, RefusedError: there is no such flow, or it is disabled.
+        NotFoundError, RefusedError: there is no such flow, or it is disabled; or a shared store's
+            workers could not start it.
     """
     bundle = engine.bundle(flow)
+    if engine.is_shared and (workspace is not None or agents):
+        raise RefusedError(
+            "a schedule of a shared store may be started by any machine: leave out --workspace and --agent"
+        )
     if workspace is not None and not workspace.is_dir():
         raise UsageError(
             f"the workspace {str(workspace)!r} is not a directory; name another with --workspace DIR"
@@ -73,7 +79,7 @@ def add(
         environment=engine.config.for_agents(os.environ),
         directory=where,
     )
-    files = ScheduleDirectory(engine.store)
+    files = schedules_of(engine)
     now_ms = engine.clock_ms()
     schedule = Schedule(
         name=_name_of(engine, flow, bundle) if name is None else name,
@@ -114,7 +120,7 @@ def remove(engine: Engine, name: str) -> None:
     Raises:
         NotFoundError: there is none.
     """
-    files = ScheduleDirectory(engine.store)
+    files = schedules_of(engine)
     with files.changing():
         files.remove(name)
 
@@ -125,7 +131,7 @@ def set_enabled(engine: Engine, name: str, *, enabled: bool) -> Schedule:
     Raises:
         NotFoundError: there is none. DamagedError: its file cannot be read.
     """
-    files = ScheduleDirectory(engine.store)
+    files = schedules_of(engine)
     with files.changing():
         schedule = files.get(name)
         if schedule.enabled == enabled:

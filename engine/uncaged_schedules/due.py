@@ -1,8 +1,8 @@
 """Start of due schedules and resumption of threads whose sleep has ended.
 
 Rule 1: the id of a thread follows from its schedule and its due time, and it is started under the
-lock of the schedules: each due time has one thread at most, also if two processes look at once, or
-one dies.
+lock of the schedules, or in a store that takes each id once: each due time has one thread at most,
+also if two processes look at once, or one dies.
 Rule 2: a problem of one schedule or thread is reported and stops no other. The person is notified
 of it as config.yaml says, and of threads that died.
 """
@@ -19,8 +19,10 @@ from uncaged_bundles.records import dataclass, replace
 from uncaged_engine.api import Engine, RunOptions
 from uncaged_engine.door.children import derived_id
 from uncaged_engine.door.notifications import Notification
+from uncaged_engine.services.stores import ChangedMeanwhile
 
-from .schedule import LIMITS, Schedule, ScheduleDirectory
+from .documents import schedules_of
+from .schedule import LIMITS, Schedule, ScheduleFiles
 
 __all__ = ["DueProblem", "DueReport", "DueRun", "due"]
 
@@ -88,7 +90,7 @@ def due(engine: Engine, environment: Mapping[str, str] | None = None) -> DueRepo
         environment: of child processes; None takes this process's.
     """
     variables = dict(os.environ if environment is None else environment)
-    files = ScheduleDirectory(engine.store)
+    files = schedules_of(engine)
     found = files.all()
     started: list[DueRun] = []
     skipped: list[DueRun] = []
@@ -99,6 +101,8 @@ def due(engine: Engine, environment: Mapping[str, str] | None = None) -> DueRepo
         try:
             with files.changing():
                 run = _take(engine, files, schedule.name, variables)
+        except ChangedMeanwhile:
+            continue  # another process took the due time, and reports it
         except (UncagedError, OSError) as exc:
             problems.append(
                 DueProblem(schedule=schedule.name, flow=schedule.flow, message=without_thread(exc))
@@ -153,7 +157,7 @@ def _due_run(schedule: Schedule, now_ms: int) -> DueRun | None:
 
 
 def _take(
-    engine: Engine, files: ScheduleDirectory, name: str, environment: Mapping[str, str]
+    engine: Engine, files: ScheduleFiles, name: str, environment: Mapping[str, str]
 ) -> DueRun | None:
     """Start or skip a schedule's due time and record that; the caller holds the lock.
 
@@ -194,18 +198,26 @@ def _start(
     options = RunOptions(
         agents=schedule.agents,
         workspace=schedule.workspace,
-        directory=_directory(schedule),
+        directory=schedule.directory if engine.is_shared else _directory(schedule),
         environment=environment,
         **limits,  # type: ignore[arg-type]  # whole numbers are whole in the file, too
     )
-    if engine.store.journal_of(thread) is None:
-        return engine.run(
-            schedule.flow,
-            prompt=schedule.prompt,
-            params=schedule.params,
-            options=options,
-            thread=thread,
-        )
+    if not engine.has_thread(thread):
+        try:
+            engine.run(
+                schedule.flow,
+                prompt=schedule.prompt,
+                params=schedule.params,
+                options=options,
+                thread=thread,
+            )
+        except RefusedError:
+            # on a shared store, another process may have been first
+            if not (engine.is_shared and engine.has_thread(thread)):
+                raise
+        if not engine.is_shared:
+            return thread
+        # crash of another process before: the thread was submitted, and given up
     found = engine.thread(thread)
     if found.summary.status == "interrupted" and not found.copied:
         engine.resume(

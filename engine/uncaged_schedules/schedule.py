@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from uncaged_bundles import shapes
 from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError, UsageError
@@ -20,7 +20,16 @@ from uncaged_bundles.storage.store import Store
 
 from .timing import Timing, parse_timing
 
-__all__ = ["Missed", "Schedule", "ScheduleDirectory", "SchedulesFound", "parse_schedule_name"]
+__all__ = [
+    "Missed",
+    "Schedule",
+    "ScheduleDirectory",
+    "ScheduleFiles",
+    "SchedulesFound",
+    "parse_schedule_name",
+    "read_schedule",
+    "unknown_schedule",
+]
 
 Missed = Literal["once", "skip"]
 """What becomes of due times that passed while nothing looked: one thread for the last of them, or
@@ -95,6 +104,11 @@ class Schedule:
             "problem": self.problem,
         }
 
+    def encoded(self) -> bytes:
+        """Return the schedule as its file has it."""
+        document = {"format": FORMAT, **self.document()}
+        return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+
     @classmethod
     def read(cls, data: bytes, name: str) -> Schedule:
         """Read a schedule's file.
@@ -160,14 +174,43 @@ class SchedulesFound:
     problems: tuple[str, ...]
 
 
+class ScheduleFiles(Protocol):
+    """The schedules of one store, wherever they are kept."""
+
+    def all(self) -> SchedulesFound:
+        """Read all schedules."""
+
+    def get(self, name: str) -> Schedule:
+        """Read the schedule with this name.
+
+        Raises:
+            NotFoundError: there is none. DamagedError: its file cannot be read.
+        """
+
+    def holds(self, name: str) -> bool:
+        """Return whether there is a file for this name, readable or not."""
+
+    def put(self, schedule: Schedule) -> None:
+        """Write a schedule, durably and whole. It was read before, or looked for by `holds`."""
+
+    def remove(self, name: str) -> None:
+        """Remove a schedule's file, readable or not.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Return a block in which schedules are read and written, and their threads are started."""
+
+
 class ScheduleDirectory:
-    """The schedules of one store."""
+    """The schedules of a directory (`ScheduleFiles`)."""
 
     def __init__(self, store: Store) -> None:
         self._path = store.root / "schedules"
 
     def all(self) -> SchedulesFound:
-        """Read all schedules."""
         found: list[Schedule] = []
         problems: list[str] = []
         for name in self._names():
@@ -180,41 +223,20 @@ class ScheduleDirectory:
         return SchedulesFound(schedules=tuple(found), problems=tuple(problems))
 
     def get(self, name: str) -> Schedule:
-        """Read the schedule with this name.
-
-        Raises:
-            NotFoundError: there is none. DamagedError: its file cannot be read.
-        """
         path = self._file(name)
         data = read_if_there(path)
         if data is None:
-            known = self._names()
-            listed = f"there are: {', '.join(known[:10])}" if known else "there are none"
-            raise NotFoundError(f"no schedule {name!r}; {listed}")
-        try:
-            return Schedule.read(data, name)
-        except (shapes.ShapeError, UsageError) as exc:
-            raise DamagedError(
-                f"{path} cannot be read: {exc}; 'uncaged-workflow schedule rm {name}' removes it"
-            ) from exc
+            raise unknown_schedule(name, self._names())
+        return read_schedule(data, name, str(path))
 
     def holds(self, name: str) -> bool:
-        """Return whether there is a file for this name, readable or not."""
         return self._file(name).exists()
 
     def put(self, schedule: Schedule) -> None:
-        """Write a schedule, durably and whole."""
         self._path.mkdir(mode=0o700, exist_ok=True)
-        document = {"format": FORMAT, **schedule.document()}
-        text = json.dumps(document, ensure_ascii=False, indent=2)
-        write_atomically(self._file(schedule.name), f"{text}\n".encode())
+        write_atomically(self._file(schedule.name), schedule.encoded())
 
     def remove(self, name: str) -> None:
-        """Remove a schedule's file, readable or not.
-
-        Raises:
-            NotFoundError: there is none.
-        """
         if not self.holds(name):
             self.get(name)
         self._file(name).unlink(missing_ok=True)
@@ -243,6 +265,26 @@ class ScheduleDirectory:
 
     def _file(self, name: str) -> Path:
         return self._path / f"{parse_schedule_name(name)}{SUFFIX}"
+
+
+def read_schedule(data: bytes, name: str, where: str) -> Schedule:
+    """Read a schedule's file. where: its path or name, for the message.
+
+    Raises:
+        DamagedError: it cannot be read.
+    """
+    try:
+        return Schedule.read(data, name)
+    except (shapes.ShapeError, UsageError) as exc:
+        raise DamagedError(
+            f"{where} cannot be read: {exc}; 'uncaged-workflow schedule rm {name}' removes it"
+        ) from exc
+
+
+def unknown_schedule(name: str, known: list[str]) -> NotFoundError:
+    """Return the error of a name that no schedule has."""
+    listed = f"there are: {', '.join(known[:10])}" if known else "there are none"
+    return NotFoundError(f"no schedule {name!r}; {listed}")
 
 
 def parse_schedule_name(text: str) -> str:

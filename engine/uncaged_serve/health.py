@@ -8,9 +8,11 @@ import os
 
 import anyio
 import anyio.to_thread
+from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import App, Receive, Scope, Send
+from uncaged_engine.services.shared_engine import SharedEngine
 
 from .plain_text import answer, refuse
 
@@ -32,12 +34,20 @@ def route(engine: Engine) -> App:
             return
         healthy = False
         with anyio.move_on_after(TIMEOUT_S):
-            healthy = await anyio.to_thread.run_sync(
-                is_usable, engine.store, abandon_on_cancel=True
-            )
+            healthy = await anyio.to_thread.run_sync(answers, engine, abandon_on_cancel=True)
         await answer(scope, send, 200 if healthy else 503, "ok\n" if healthy else "not ok\n")
 
     return serve
+
+
+def answers(engine: Engine) -> bool:
+    """Return whether this machine's directory can be used, and a shared store replies."""
+    try:
+        if isinstance(engine, SharedEngine):
+            engine.submitted(None)
+    except UncagedError:
+        return False
+    return is_usable(engine.store)
 
 
 def is_usable(store: Store) -> bool:

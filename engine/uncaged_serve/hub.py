@@ -23,10 +23,11 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from uncaged_bundles.errors import StorageError
+from uncaged_bundles.errors import StorageError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.order import START, OrderPlace
 from uncaged_engine.api import Engine
+from uncaged_engine.services.shared_engine import SharedEngine
 
 from .thread_feed import ClientEvents, Listener, ThreadFeed
 
@@ -35,7 +36,9 @@ LINGER_S = 5.0
 LOOK_S = 0.1
 """Interval of the looks at the order log, while there are clients."""
 STAT_S = 1.0
-"""The same, at the journals of followed threads that have stopped."""
+"""The same, at the journals of followed threads that have stopped. Those of a shared store are
+looked at together, by one query.
+"""
 
 TakenUp: TypeAlias = "tuple[BundleHash, ThreadId]"
 
@@ -95,7 +98,12 @@ class EventHub:
     def _begin_watching(self) -> None:
         if self._watch is None or self._watch.done():
             self._is_watching = asyncio.Event()
-            self._watch = asyncio.create_task(self._watching(self._is_watching))
+            watching = (
+                self._watching_shared(self.engine)
+                if isinstance(self.engine, SharedEngine)
+                else self._watching(self._is_watching)
+            )
+            self._watch = asyncio.create_task(watching)
 
     def _feed(self, bundle: BundleHash, thread: ThreadId) -> ThreadFeed:
         feed = self._feeds.get(thread)
@@ -109,6 +117,22 @@ class EventHub:
             feed.close()
             if self._feeds.get(feed.thread) is feed:
                 del self._feeds[feed.thread]
+
+    async def _watching_shared(self, engine: SharedEngine) -> None:
+        """Look at the sizes of stopped journals of a shared store, as long as there are feeds."""
+        while self._feeds:
+            await asyncio.sleep(STAT_S)
+            stopped = [feed for feed in self._feeds.values() if feed.has_stopped]
+            if not stopped:
+                continue
+            try:
+                sizes = await asyncio.to_thread(
+                    engine.sizes, [(feed.bundle, feed.thread) for feed in stopped]
+                )
+            except UncagedError:
+                continue  # the store is away
+            for feed in stopped:
+                feed.look_at_size(sizes.get(feed.thread))
 
     async def _watching(self, is_watching: asyncio.Event) -> None:
         try:

@@ -36,7 +36,7 @@ class LiveThread:
         """
         summary = _running(read_thread(engine.store, bundle, thread, up_to=place))
         agents = agents_by_role(read_start(engine.store, bundle, thread))
-        work = {one["threadId"]: one for one in engine.working([bundle])}
+        work = {one["threadId"]: one for one in engine.working([bundle], [thread])}
         doing = doing_document(work.get(thread), agents)
         return cls(summary=summary, agents=agents, doing=doing)
 

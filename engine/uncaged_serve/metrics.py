@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import anyio
 import anyio.to_thread
+from uncaged_bundles.errors import UncagedError
 from uncaged_engine.api import Engine, ThreadSummary
 from uncaged_engine.services.listening import App, Receive, Scope, Send
 
@@ -21,6 +23,8 @@ PATH = "/metrics"
 FRESH_S = 10.0
 SHARE = 20
 """The numbers of a large store hold longer: reading them takes a twentieth of the time at most."""
+MOST_SHARED = 5000
+"""The newest threads of a shared store, of which the sums are."""
 TIMEOUT_S = 60.0
 
 
@@ -35,7 +39,8 @@ def route(engine: Engine) -> App:
         text: str | None = None
         with anyio.move_on_after(TIMEOUT_S):
             async with lock:
-                text = await anyio.to_thread.run_sync(scrape.text, abandon_on_cancel=True)
+                with suppress(UncagedError):  # a shared store is away
+                    text = await anyio.to_thread.run_sync(scrape.text, abandon_on_cancel=True)
         if text is None:
             await answer(scope, send, 503, "the store does not answer\n")
         else:
@@ -64,8 +69,12 @@ class Scrape:
         """Return the metrics."""
         begin_s = self._clock_s()
         if self._until_s is None or begin_s >= self._until_s:
-            queued = sum(int(one.get("queued") or 0) for one in self._engine.working())
-            self._text = text_of(self._engine.threads(), queued)
+            engine = self._engine
+            if engine.is_shared:
+                self._text = text_of(engine.page(limit=MOST_SHARED).threads, 0)
+            else:
+                queued = sum(int(one.get("queued") or 0) for one in engine.working())
+                self._text = text_of(engine.threads(), queued)
             end_s = self._clock_s()
             self._until_s = end_s + max(FRESH_S, SHARE * (end_s - begin_s))
         return self._text

@@ -195,7 +195,8 @@ async def _serve(
     server = DrainingServer(_config(app, times, place), lambda: ready(serving), drain)
 
     async def look_after_store() -> None:
-        await _complete_index(engine)  # first: a look for due threads needs it, and would read all
+        if not engine.is_shared:  # first: a look for due threads needs it, and would read all
+            await _complete_index(engine)
         if not read_only:
             await start_due(engine, times.due_s, report)
 

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 from uncaged_bundles.errors import EngineBug, StorageError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_engine.api import Engine, Event
-from uncaged_engine.services.journal import is_live
 from uncaged_engine.services.thread_pages import stamp_of_journal
 from uncaged_engine.services.threads import Cancel, records_between
 
@@ -26,6 +25,8 @@ MOST_WAITING_BYTES = 8 << 20
 MOST_UNTAKEN = 1000
 """Events that may wait for the event loop; the reader waits then."""
 PART = 500
+AWAY_S = 1.0
+"""Time until the next try to read from a shared store that is away."""
 
 Told: TypeAlias = Event | UncagedError
 Listener: TypeAlias = Callable[[Told], None]
@@ -98,11 +99,13 @@ class ClientEvents:
 class ThreadFeed:
     """Events of one thread, from its reader to the clients.
 
-    The reader is a system thread, which lives while a worker drives the thread.
+    The reader is a system thread, which lives while a worker drives the thread. If a shared store
+    is away for long, the feed goes on once it is back.
     """
 
     def __init__(self, engine: Engine, bundle: BundleHash, thread: ThreadId) -> None:
         self.engine = engine
+        self.bundle = bundle
         self.thread = thread
         self.path = engine.store.data_path(bundle, thread)
         self.listeners: list[Listener] = []
@@ -134,6 +137,18 @@ class ThreadFeed:
             self.wake()
 
     @property
+    def has_stopped(self) -> bool:
+        """Whether nothing is read until `wake`."""
+        return self._stamp is not None
+
+    def look_at_size(self, size_bytes: int | None) -> None:
+        """Wake if a stopped thread's journal has another size than what was read; None: it was
+        removed.
+        """
+        if self.has_stopped and size_bytes != self._place:
+            self.wake()
+
+    @property
     def has_failed(self) -> bool:
         return self._problem is not None
 
@@ -148,10 +163,19 @@ class ThreadFeed:
                 self._woken.clear()
                 self._stamp = None
                 stamp = stamp_of_journal(str(self.path))
-                await self._follow(after)
-                after, self._stamp = self._place, stamp
-                await self._woken.wait()
-                if await asyncio.to_thread(is_live, self.path):
+                try:
+                    await self._follow(after)
+                    after, self._stamp = self._place, stamp or ""
+                    await self._woken.wait()
+                    place = (self.bundle, self.thread, self.path)
+                    is_driven = await asyncio.to_thread(self.engine.is_driven, place)
+                except StorageError:
+                    if not (self.engine.is_shared and self._known.is_set()):
+                        raise
+                    after, self._stamp = self._place, None
+                    await asyncio.sleep(AWAY_S)
+                    continue
+                if is_driven:
                     body = {"status": "running", "message": ""}
                     self._publish(Event(kind="status", body=body, place=self._place))
         except UncagedError as exc:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("add", "answer", "conversation", "diff", "disable", "do", "enable", "explain"),
+        *("add", "answer", "conversation", "diff", "disable", "do", "due", "enable", "explain"),
         *("export", "fork", "graph", "history", "kill", "list", "mcp", "pause"),
         *("ps", "queue", "queues", "regress", "remove", "resume", "rollback", "run"),
-        *("show", "thread", "threads", "verify", "work"),
+        *("schedule", "schedules", "serve", "show", "thread", "threads", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""

@@ -7,10 +7,12 @@ import click
 from ..display import json_output
 from ..display.output import Styled, note, result
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
 @click.command()
+@shared_option
 @json_option
 def command(as_json: bool) -> int:
     """Start each schedule that is due, resume each thread whose sleep has ended, and follow none;

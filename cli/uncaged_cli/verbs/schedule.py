@@ -22,6 +22,7 @@ from ..inputs.options import (
     parse_agents,
 )
 from ..inputs.parameters import gather
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine, own_command
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def command() -> None:
 )
 @agent_option
 @limit_options
+@shared_option
 @json_option
 def add_schedule(
     *,
@@ -120,12 +122,17 @@ def add_schedule(
         limits={key: limits[option] for key, option in LIMITS.items()},
     )
     show_one(schedule, as_json=as_json)
-    if not as_json:
+    if as_json:
+        return
+    if engine.is_shared:
+        note("a running 'serve' of this store starts it, or 'due' that a timer runs")
+    else:
         note("a timer starts it: 'uncaged-workflow schedule install' sets one up; so does 'serve'")
 
 
 @command.command("show", short_help="Show a schedule.")
 @name_argument
+@shared_option
 @json_option
 def show_schedule(name: str, as_json: bool) -> None:
     """Show a schedule with its parameters, its next due time and its last thread."""
@@ -136,6 +143,7 @@ def show_schedule(name: str, as_json: bool) -> None:
 
 @command.command("rm", short_help="Remove a schedule.")
 @name_argument
+@shared_option
 @json_option
 def remove_schedule(name: str, as_json: bool) -> None:
     """Remove a schedule; its threads stay."""
@@ -150,6 +158,7 @@ def remove_schedule(name: str, as_json: bool) -> None:
 
 @command.command("enable", short_help="Enable a schedule.")
 @name_argument
+@shared_option
 @json_option
 def enable_schedule(name: str, as_json: bool) -> None:
     """Enable a schedule. Due times that passed while it was disabled are not caught up."""
@@ -160,6 +169,7 @@ def enable_schedule(name: str, as_json: bool) -> None:
 
 @command.command("disable", short_help="Disable a schedule.")
 @name_argument
+@shared_option
 @json_option
 def disable_schedule(name: str, as_json: bool) -> None:
     """Disable a schedule: it starts no threads until it is enabled."""

@@ -10,10 +10,12 @@ from ..display import json_output
 from ..display.output import PROGRAM, Styled, next_step, note, table, text_width
 from ..display.table import render
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 
 @click.command()
+@shared_option
 @json_option
 def command(as_json: bool) -> None:
     """List the schedules of flows with their next due times."""

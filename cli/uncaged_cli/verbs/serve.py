@@ -15,6 +15,7 @@ import click
 from ..display import json_output
 from ..display.output import Styled, note, result
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="ORIGIN",
     help="A reverse proxy on this machine serves it at ORIGIN, such as https://flows.example.org.",
 )
+@shared_option
 @json_option
 def command(
     *,

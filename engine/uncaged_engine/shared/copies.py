@@ -6,18 +6,23 @@ reads the file sees the same state as on the machine of that worker.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
 import threading
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, UncagedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, StorageError, UncagedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import LATEST
 
 from ..journal import lock
+from ..journal.blobs import named_in
 from ..journal.file import JournalFile
 from ..journal.journal import JournalBusy
 from ..state.observe import (
@@ -27,15 +32,28 @@ from ..state.observe import (
     summary_of_end,
     unreadable_summary,
 )
-from ..stores.protocol import ThreadEntry
+from ..stores.protocol import ThreadEntry, ThreadHead
 from ..stores.reading import lines_of
 from .dispatch import ThreadQueue
 from .journal import SharedJournal
 from .replica import Replica
 
+IDLE_S = 600.0
+"""A copy that nothing looked at for so long is removed, with the blobs that only it names."""
+MOST_BYTES = 1 << 30
+"""Copies of journals together; beyond that, those go first that were looked at longest ago."""
+BUSY_S = 60.0
+"""A copy stays for so long in any case: a reader may have its path."""
+SWEEP_S = 30.0
+LOOK_S = 0.4
+"""For so long the queue's reply about the followed threads holds."""
+MOST_SUMMARIES = 20_000
 TAIL_LINES = 16
 """Lines from which an ended thread is listed."""
-STOPPED = frozenset(("paused", "waiting"))
+GOES_ON = frozenset(("interrupted", "unknown"))
+"""Statuses, without a worker, of a thread that the worker which takes it goes on with; it leaves
+one that has ended or was stopped.
+"""
 
 
 class ThreadCopies:
@@ -47,9 +65,15 @@ class ThreadCopies:
         self._replica = replica
         self._threads = replica.backend.threads
         self._queue = queue
-        self._lines: dict[ThreadId, int] = {}
-        self._locks: dict[ThreadId, int] = {}
+        self._copies: dict[ThreadId, _Copy] = {}
+        self._summaries: OrderedDict[ThreadId, tuple[bytes, ThreadSummary]] = OrderedDict()
+        self._owned = dataclasses.replace(replica.files, log_folder="owned")
+        self._swept_s = time.monotonic()
         self._lock = threading.RLock()
+        self._followed: Counter[ThreadId] = Counter()
+        self._seen: dict[ThreadId, str] = {}
+        self._looked_s = -math.inf
+        self._look_lock = threading.Lock()
 
     def locate(self, text: str) -> ThreadEntry:
         """Return a thread by its id, a unique start of it, or ``latest``.
@@ -90,43 +114,82 @@ class ThreadCopies:
     def summaries(self, entries: Sequence[ThreadEntry]) -> Iterator[ThreadSummary]:
         """Yield a summary of each thread; those that have ended are not copied."""
         live = self._queue.pending([entry.id for entry in entries])
+        heads = self._threads.heads(entries)
         for entry in entries:
             try:
                 with self._lock:
-                    summary = self._summary(entry, live.get(entry.id))
+                    summary = self._summary(entry, live.get(entry.id), heads.get(entry.id))
+            except StorageError:
+                raise  # the store is away: that is no state of a thread
             except UncagedError as exc:
                 summary = unreadable_summary(entry.bundle, entry.id, exc)
             imported = entry.place < 0
             yield replace(summary, imported=True, agents=()) if imported else summary
 
+    def statuses(self, entries: Sequence[ThreadEntry]) -> Iterator[str]:
+        """Yield the status of each thread as a list shows it (`paging.word`). Those that a worker
+        drives are not read.
+        """
+        from ..threads.paging import word  # with its index, which a list does without
+
+        live = self._queue.pending([entry.id for entry in entries])
+        left = [entry for entry in entries if not live.get(entry.id)]
+        read = self.summaries(left)
+        for entry in entries:
+            yield "running" if live.get(entry.id) else word(next(read))
+
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
         """Return the workers of those threads that are driven or wait (`ThreadQueue.pending`)."""
         return self._queue.pending(threads)
 
+    @contextmanager
+    def followed(self, thread: ThreadId) -> Iterator[None]:
+        """Look at a thread with the others that are followed (`is_left`), for a block."""
+        with self._look_lock:
+            self._followed[thread] += 1
+            self._looked_s = -math.inf  # what was seen before this is no reply for it
+        try:
+            yield
+        finally:
+            with self._look_lock:
+                self._followed[thread] -= 1
+                if not self._followed[thread]:
+                    del self._followed[thread]
+
     def is_left(self, thread: ThreadId) -> bool:
-        """Tell whether no worker drives a thread or will, so that it stays as it is."""
-        worker = self._queue.pending([thread]).get(thread)
+        """Tell whether no worker drives a thread or will, so that it stays as it is. The queue is
+        asked once for all that are followed.
+        """
+        with self._look_lock:
+            if thread not in self._followed:
+                worker = self._queue.pending([thread]).get(thread)
+            else:
+                if time.monotonic() - self._looked_s > LOOK_S:
+                    self._seen = self._queue.pending(list(self._followed))
+                    self._looked_s = time.monotonic()
+                worker = self._seen.get(thread)
         if worker == "":
             entry = self.locate(thread)
             with self._lock:
                 self._bring(entry, worker)
-                return self._read(entry).status in STOPPED
+                return self._copies[thread].handle is None
         return worker is None
 
     @contextmanager
     def owned(self, bundle: BundleHash, thread: ThreadId) -> Iterator[SharedJournal]:
-        """Own a thread's journal for a block.
+        """Own a thread's journal for a block. It is another file than the copy for readers.
 
         Raises:
             JournalBusy: a worker drives the thread, or another command just writes to it.
         """
-        replica = self._replica
+        replica, files = self._replica, self._owned
         with self._lock, self._threads.open(bundle, thread) as owner:
-            self._forget(bundle, thread)
+            files.logs.mkdir(mode=0o700, exist_ok=True)
             lines = list(lines_of(self._threads, bundle, thread))
-            replica.put_journal(bundle, thread, lines, self._threads.notes(bundle, thread))
+            notes = self._threads.notes(bundle, thread)
             try:
-                file = JournalFile.open(replica.files, bundle, thread)
+                replica.put_journal(bundle, thread, lines, notes, files=files)
+                file = JournalFile.open(files, bundle, thread)
                 try:
                     yield SharedJournal(
                         file, owner, send_blobs=replica.send_blobs, sent=_need_no_record
@@ -134,14 +197,21 @@ class ThreadCopies:
                 finally:
                     file.close()
             finally:
-                self._forget(bundle, thread)
+                replica.drop_journal(bundle, thread, files=files)
 
     def close(self) -> None:
         """Release the locks of the copies."""
-        while self._locks:
-            lock.release(self._locks.popitem()[1])
+        for copy in self._copies.values():
+            copy.unlock()
 
-    def _summary(self, entry: ThreadEntry, worker: str | None) -> ThreadSummary:
+    def _summary(
+        self, entry: ThreadEntry, worker: str | None, head: ThreadHead | None
+    ) -> ThreadSummary:
+        """Return a summary. head: how far the thread has come; None if that is not known."""
+        known = self._summaries.get(entry.id)
+        if known is not None and head is not None and worker is None and known[0] == head.digest:
+            self._summaries.move_to_end(entry.id)
+            return known[1]
         ends = self._threads.ends(entry.bundle, entry.id, limit=TAIL_LINES)
         summary = summary_of_end(
             entry.bundle,
@@ -150,10 +220,14 @@ class ThreadCopies:
             lambda: start_in(ends.first),
             locked=worker is not None,
         )
-        if summary is not None:
-            return summary
-        self._bring(entry, worker)
-        return self._read(entry)
+        if summary is None:
+            self._bring(entry, worker)
+            summary = self._read(entry)
+        if worker is None:
+            self._summaries[entry.id] = (ends.head.digest, summary)
+            while len(self._summaries) > MOST_SUMMARIES:
+                self._summaries.popitem(last=False)
+        return summary
 
     def _read(self, entry: ThreadEntry) -> ThreadSummary:
         files = self._replica.files
@@ -165,34 +239,82 @@ class ThreadCopies:
         if none will drive it.
         """
         bundle, thread = entry.bundle, entry.id
-        known = self._lines.get(thread)
-        lines = list(lines_of(self._threads, bundle, thread, from_line=known or 0))
-        if known is None:
+        self._sweep()
+        copy = self._copies.get(thread)
+        lines = list(
+            lines_of(self._threads, bundle, thread, from_line=copy.lines if copy is not None else 0)
+        )
+        if copy is None:
             with suppress(NotFoundError, DamagedError):  # what needs it says so
                 self._replica.files.bring_bundle(bundle)
             notes = self._threads.notes(bundle, thread)
-            self._replica.put_journal(bundle, thread, lines, notes)
+            path = self._replica.put_journal(bundle, thread, lines, notes)
+            copy = self._copies[thread] = _Copy(bundle=bundle, path=path)
         elif lines:
-            self._replica.add_lines(bundle, thread, lines)
-        self._lines[thread] = (known or 0) + len(lines)
-        if thread in self._locks:
-            lock.release(self._locks.pop(thread))
-        # a worker that takes a stopped thread leaves it
-        if worker or (worker is not None and self._read(entry).status not in STOPPED):
-            self._show_live(self._replica.files.data_path(bundle, thread), thread)
+            try:
+                self._replica.add_lines(bundle, thread, lines)
+            except BaseException:
+                self._drop(thread)  # it may have a part of them
+                raise
+        copy.add(lines)
+        copy.unlock()
+        if worker or (worker is not None and self._read(entry).status in GOES_ON):
+            self._show_live(copy, thread)
 
-    def _show_live(self, path: Path, thread: ThreadId) -> None:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    def _sweep(self) -> None:
+        """Remove copies that were not looked at for long."""
+        now_s = time.monotonic()
+        if now_s - self._swept_s < SWEEP_S:
+            return
+        self._swept_s = now_s
+        left = sum(copy.size_bytes for copy in self._copies.values())
+        for thread, copy in sorted(self._copies.items(), key=lambda item: item[1].used_s):
+            idle_s = now_s - copy.used_s
+            if idle_s > IDLE_S or (idle_s > BUSY_S and left > MOST_BYTES):
+                left -= copy.size_bytes
+                self._drop(thread)
+        named = set[str]().union(*(copy.named for copy in self._copies.values()))
+        self._replica.sweep_blobs(named, before_s=time.time() - IDLE_S)
+
+    def _drop(self, thread: ThreadId) -> None:
+        copy = self._copies.pop(thread)
+        copy.unlock()
+        self._replica.drop_journal(copy.bundle, thread)
+
+    def _show_live(self, copy: _Copy, thread: ThreadId) -> None:
+        handle = os.open(copy.path, os.O_RDWR | os.O_CLOEXEC)
         if not lock.take(handle):
             os.close(handle)
-            raise JournalBusy(f"thread {thread} is in use in {path.parent}")
-        self._locks[thread] = handle
+            raise JournalBusy(f"thread {thread} is in use in {copy.path.parent}")
+        copy.handle = handle
 
-    def _forget(self, bundle: BundleHash, thread: ThreadId) -> None:
-        if thread in self._locks:
-            lock.release(self._locks.pop(thread))
-        self._lines.pop(thread, None)
-        self._replica.drop_journal(bundle, thread)
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Copy:
+    """Copy of a thread. handle: holds the file's lock; None without one. named: the
+    blobs that its lines name. used_s: when it was last looked at, by the monotonic clock.
+    """
+
+    bundle: BundleHash
+    path: Path
+    lines: int = 0
+    size_bytes: int = 0
+    handle: int | None = None
+    named: set[str] = dataclasses.field(default_factory=set)
+    used_s: float = 0.0
+
+    def add(self, lines: Sequence[bytes]) -> None:
+        """Note lines that were added to the file, and that it is used."""
+        self.used_s = time.monotonic()
+        self.lines += len(lines)
+        for line in lines:
+            self.size_bytes += len(line)
+            self.named |= named_in(line)
+
+    def unlock(self) -> None:
+        if self.handle is not None:
+            lock.release(self.handle)
+            self.handle = None
 
 
 def _need_no_record(_lines: Sequence[bytes]) -> None:

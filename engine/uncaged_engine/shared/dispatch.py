@@ -103,6 +103,19 @@ class StoreWorker:
     drains: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmittedThreads:
+    """Threads that were submitted since a time, those first that were submitted first.
+
+    until_ms: the time from which the next look goes on, by the store's clock. complete: there were
+    no more of them.
+    """
+
+    until_ms: int
+    entries: tuple[ThreadEntry, ...] = ()
+    complete: bool = True
+
+
 class ThreadQueue(Protocol):
     """Threads that workers drive or will drive, and requests to those workers."""
 
@@ -133,6 +146,14 @@ class ThreadQueue(Protocol):
             names: None for all workers, of other versions, too.
         Returns:
             The names of those that drain now. Others of *names* are not living.
+        """
+
+    def submitted(self, since_ms: int | None) -> SubmittedThreads:
+        """Return the threads that were submitted since the last look, started or taken up again,
+        also those that have stopped by now. A thread may be in the results of several looks.
+
+        Args:
+            since_ms: `until_ms` of the last look; None: only return the present time.
         """
 
     def request(self, thread: ThreadId, event: SteeringEvent) -> None:

@@ -32,20 +32,22 @@ def follow_shared(
     bundle: BundleHash,
     thread: ThreadId,
     *,
+    begin: tuple[int, int] = (0, 0),
     is_left: Callable[[], bool],
     still_waits: Callable[[], None],
     cancel: Cancel | None = None,
 ) -> Iterator[Event]:
-    """Yield the records of a thread from its start on, until it has ended or no worker has it.
+    """Yield the records of a thread until it has ended or no worker has it.
 
     Args:
+        begin: how many lines and bytes the caller has already.
         is_left: tells whether no worker drives the thread or will.
         still_waits: called once if there is nothing but the start record after `PATIENCE_S`.
         cancel: ends the stream from another thread of execution, within `LOOK_S`.
     """
     blobs = BlobDirectory(replica.files.blobs)
-    place = 0
-    for line in _lines(replica, (bundle, thread), is_left, still_waits):
+    number, place = begin
+    for line in _lines(replica, (bundle, thread), number, is_left, still_waits):
         if cancel is not None and cancel.requested:
             return
         if line is None:
@@ -66,13 +68,13 @@ def follow_shared(
 def _lines(
     replica: Replica,
     thread: tuple[BundleHash, ThreadId],
+    number: int,
     is_left: Callable[[], bool],
     still_waits: Callable[[], None],
 ) -> Iterator[bytes | None]:
-    """Yield lines until no worker has the thread, also past an outage of the store; None each time
-    that there was none.
+    """Yield lines from *number* on until no worker has the thread, also past an outage of the
+    store; None each time that there was none.
     """
-    number = 0
     patient_until_s = time.monotonic() + PATIENCE_S
     failing_since_s: float | None = None
     while True:

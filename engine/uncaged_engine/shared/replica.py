@@ -8,8 +8,9 @@ the processes of its threads.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError
@@ -35,17 +36,22 @@ class ReplicaStore(ScratchStore):
     backend: the shared store; of its bundles only those in use are copied. packs: its blobs, for
     packs of git objects, which are not copied. conversations: copies of its conversations.
     bring: copies the thread that a text names, and returns its place; None: what is named must have
-    been copied.
+    been copied. log_folder: where copies of threads are, below `scratch`.
     """
 
     backend: StoreBackend
     packs: Blobs
     conversations: ConversationCopies
+    log_folder: str = "logs"
     bring: Callable[[str], tuple[BundleHash, ThreadId, Path]] | None = None
 
     @property
     def is_shared(self) -> bool:
         return True
+
+    @property
+    def logs(self) -> Path:
+        return self.scratch / self.log_folder
 
     @property
     def bundles(self) -> Path:
@@ -142,16 +148,23 @@ class Replica:
         return self.registry.resolve(flow)
 
     def put_journal(
-        self, bundle: BundleHash, thread: ThreadId, lines: Sequence[bytes], notes: ThreadNotes
+        self,
+        bundle: BundleHash,
+        thread: ThreadId,
+        lines: Sequence[bytes],
+        notes: ThreadNotes,
+        *,
+        files: Store | None = None,
     ) -> Path:
-        """Copy a thread with its blobs; return the path of its journal."""
-        path = self.files.data_path(bundle, thread)
+        """Copy a thread with its blobs; return the path of its journal. files: None for `files`."""
+        files = files or self.files
+        path = files.data_path(bundle, thread)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         self._fetch_blobs(lines)
         if notes.origin is not None:
             write_atomically(path_beside(path), notes.origin)
         if notes.info:
-            write_atomically(self.files.info_path(bundle, thread), notes.info)
+            write_atomically(files.info_path(bundle, thread), notes.info)
         write_atomically(path, b"".join(lines))
         return path
 
@@ -173,23 +186,37 @@ class Replica:
         except FileNotFoundError:
             return b""
 
-    def drop_journal(self, bundle: BundleHash, thread: ThreadId) -> None:
-        """Remove the copy of a thread; blobs stay until the process ends."""
-        path = self.files.data_path(bundle, thread)
+    def drop_journal(
+        self, bundle: BundleHash, thread: ThreadId, *, files: Store | None = None
+    ) -> None:
+        """Remove the copy of a thread; its blobs stay until `sweep_blobs`. files: None for
+        `files`.
+        """
+        path = (files or self.files).data_path(bundle, thread)
         for one in path.parent.glob(f"{thread}.*"):
             one.unlink(missing_ok=True)
 
     def fetch_blob(self, name: str) -> None:
         """Copy a blob from the store, unless it is there. Raises: as `BlobStorage.get`."""
-        if name not in self._known_blobs:
-            self._blobs.put_aside(self.backend.blobs.get(name))
-            self._known_blobs.add(name)
+        if name in self._known_blobs:
+            with suppress(FileNotFoundError):
+                os.utime(self.files.blobs / name)  # young again, for `sweep_blobs`
+                return
+        self._blobs.put_aside(self.backend.blobs.get(name))
+        self._known_blobs.add(name)
 
     def send_blobs(self, lines: bytes) -> None:
         """Put the blobs that *lines* name into the store; packs are there already."""
         for name in needed_in(lines) - self._known_blobs:
             self.backend.blobs.put(self._blobs.get(name))
             self._known_blobs.add(name)
+
+    def sweep_blobs(self, named: Container[str], *, before_s: float) -> None:
+        """Remove the copies of blobs that are not among *named* and were last used before
+        *before_s* (seconds since 1970).
+        """
+        self._blobs.sweep(named, before_s=before_s)
+        self._known_blobs &= set(os.listdir(self.files.blobs))  # noqa: PTH208 - names alone
 
 
 @contextmanager

@@ -14,7 +14,7 @@ the bundle, blob, document or line that is not what it must be; the rest of the 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -267,6 +267,11 @@ class ThreadStorage(Protocol):
     def head(self, bundle: BundleHash, thread: ThreadId) -> ThreadHead:
         """Return how far a thread has come. Raises: as `read`."""
 
+    def heads(self, entries: Collection[ThreadEntry]) -> dict[ThreadId, ThreadHead]:
+        """Return how far several threads have come, as the store notes it: not compared with their
+        lines. Threads that are not there are left out.
+        """
+
     def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
         """Return the first line and the last *limit* lines, or all if there are no more; where the
         store can, without a look at those between. Raises: as `read`.
@@ -379,6 +384,15 @@ class DocumentStorage(Protocol):
             version: that of the document which the caller read; None if there was none.
         Raises:
             ChangedMeanwhile: it has another version by now. UsageError: as `read`.
+        """
+
+    def remove(self, name: str, *, version: str) -> None:
+        """Remove a document for good.
+
+        Args:
+            version: that of the document which the caller read.
+        Raises:
+            ChangedMeanwhile: it has another version by now, or is gone. UsageError: as `read`.
         """
 
 

@@ -105,7 +105,7 @@ def count(store: Store, *, most_read: int | None = None) -> ThreadCounts:
     numbers: Counter[str] = Counter()
     if reading is None or unread is None:
         for one in listing.list_threads(store):
-            numbers[_word(one)] += 1
+            numbers[word(one)] += 1
         return ThreadCounts(statuses=numbers, unread=0)
     # before they are kept: each is counted once
     rows = index_pages.counts(store) or []
@@ -115,7 +115,7 @@ def count(store: Store, *, most_read: int | None = None) -> ThreadCounts:
             numbers[UNSUCCESSFUL if has_failed else status] += number
     for candidate in unread:
         if (summary := reading.summary(candidate)) is not None:
-            numbers[_word(summary)] += 1
+            numbers[word(summary)] += 1
     reading.end()
     return ThreadCounts(statuses=numbers, unread=max(0, left))
 
@@ -137,7 +137,7 @@ def complete_index(store: Store, *, part_size: int = 50) -> Iterator[int]:
         yield len(part)
 
 
-def _word(thread: ThreadSummary) -> str:
+def word(thread: ThreadSummary) -> str:
     return UNSUCCESSFUL if thread.success is False else thread.status
 
 

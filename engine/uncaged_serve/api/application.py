@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import StorageError, UncagedError, UsageError
 from uncaged_engine.api import Engine
 from uncaged_engine.services.listening import App
 
@@ -78,7 +78,13 @@ def _answering(engine: Engine, endpoint: ApiEndpoint, slots: anyio.CapacityLimit
         try:
             asked = await _asked(request, endpoint.query, endpoint.body)
             work = partial(endpoint.handler, engine, asked)
-            answer = await anyio.to_thread.run_sync(work, limiter=slots)
+            try:
+                answer = await anyio.to_thread.run_sync(work, limiter=slots)
+            except StorageError:
+                if not (engine.is_shared and endpoint.method == "GET"):
+                    raise
+                # a connection that the database ended is noticed by its first use
+                answer = await anyio.to_thread.run_sync(work, limiter=slots)
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as exc:

@@ -20,6 +20,7 @@ from uncaged_engine.api import Engine, ThreadSummary
 from uncaged_engine.services.costs import counted_usage
 from uncaged_engine.services.documents import lean_view
 from uncaged_engine.services.sandbox import choose
+from uncaged_engine.services.shared_engine import SharedEngine
 
 from .endpoints import MOST_READ, ApiDocument, ApiEndpoint, Asked
 
@@ -27,14 +28,21 @@ DOCTOR_S = 120
 COST_DAYS = 30
 COST_THREADS = 20_000
 """The newest threads, whose costs are summed."""
+MOST_SHARED_COST_THREADS = 2000
+"""The same, of a shared store."""
 MODEL_THREADS = 200
 """Threads with costs whose records are read for the costs of models, the newest first."""
 DAY_MS = 86_400_000
 
 
 class Worker(ApiDocument):
+    """A thread that a worker drives. pid: its process; None on a shared store. worker: its name
+    there; empty for a thread that waits for one.
+    """
+
     hash: str
-    pid: int
+    pid: int | None
+    worker: str | None
     thread_id: str
     flow: str
     doing: str | None
@@ -63,10 +71,15 @@ class Costs(ApiDocument):
 
 
 class MachineState(ApiDocument):
+    """store: a directory, or the address of a shared store; then sandbox, agents, limits and free
+    bytes are those of the server's machine, not of the workers.
+    """
+
     version: str
     python: str
     system: str
     store: str
+    shared: bool
     free_bytes: int
     total_bytes: int
     sandbox: str
@@ -94,7 +107,8 @@ def machine(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
     working = [
         {
             "hash": one["hash"],
-            "pid": one["pid"],
+            "pid": one.get("pid"),
+            "worker": one.get("worker"),
             "threadId": one["threadId"],
             "flow": names.get(one["threadId"], ""),
             "doing": one.get("doing"),
@@ -107,7 +121,8 @@ def machine(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
         "version": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "store": str(engine.store.root),
+        "store": engine.address if isinstance(engine, SharedEngine) else str(engine.store.root),
+        "shared": engine.is_shared,
         "freeBytes": disk.free,
         "totalBytes": disk.total,
         "sandbox": _sandbox(config.sandbox),
@@ -150,7 +165,8 @@ def doctor(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
 
 def costs(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
     since_ms = engine.clock_ms() - COST_DAYS * DAY_MS
-    page = engine.page(limit=COST_THREADS, most_read=MOST_READ)
+    limit = MOST_SHARED_COST_THREADS if engine.is_shared else COST_THREADS
+    page = engine.page(limit=limit, most_read=MOST_READ)
     complete = page.before is None or any(one.started_ms < since_ms for one in page.threads)
     paid = [
         one

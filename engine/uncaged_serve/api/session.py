@@ -9,9 +9,12 @@ from .endpoints import ApiDocument, ApiEndpoint, Asked
 
 
 class SessionDocument(ApiDocument):
+    """shared: several machines share the store, and workers on any of them run its threads."""
+
     version: str
     routes: list[str]
     read_only: bool
+    shared: bool
     now_ms: int
 
 
@@ -20,6 +23,7 @@ def session(engine: Engine, asked: Asked) -> object:
         "version": __version__,
         "routes": list(asked.session.routes),
         "readOnly": asked.session.read_only,
+        "shared": engine.is_shared,
         "nowMs": engine.clock_ms(),
     }
 

@@ -15,7 +15,6 @@ from uncaged_engine.services.thread_pages import (
     STATUSES,
     ThreadFilter,
     agents_by_role,
-    count,
     read_start,
     versions_of,
 )
@@ -29,6 +28,8 @@ from .thread_actions import LimitsBody
 MOST = 200
 MOST_PAGE_READ = 5000
 """Journals that a request reads; the page ends early after them, and continues in the next."""
+MOST_SHARED_READ = 1000
+"""Threads of a shared store that a filter looks at for a page, and that are counted by status."""
 AT_ONCE = 8
 
 Texts = list[str] | str | None
@@ -111,7 +112,10 @@ class StartedThread(ApiDocument):
 def listed(engine: Engine, asked: Asked) -> object:
     query: ListQuery = asked.query
     found = engine.page(
-        _filter(engine, query), before=query.before, limit=query.limit, most_read=MOST_PAGE_READ
+        _filter(engine, query),
+        before=query.before,
+        limit=query.limit,
+        most_read=MOST_SHARED_READ if engine.is_shared else MOST_PAGE_READ,
     )
     doing = _doing(engine, [one for one in found.threads if one.status == "running"])
     return {
@@ -121,7 +125,8 @@ def listed(engine: Engine, asked: Asked) -> object:
 
 
 def numbers(engine: Engine, _: Asked) -> object:
-    found = count(engine.store, most_read=MOST_PAGE_READ)
+    most_read = MOST_SHARED_READ if engine.is_shared else MOST_PAGE_READ
+    found = engine.counts(most_read=most_read)
     return {"statuses": dict(found.statuses), "unread": found.unread}
 
 
@@ -177,7 +182,8 @@ def _doing(
     engine: Engine, running: list[ThreadSummary]
 ) -> Mapping[str, Mapping[str, object] | None]:
     """Return what the workers say that threads do."""
-    work = {one["threadId"]: one for one in engine.working({one.hash for one in running})}
+    hashes, threads = {one.hash for one in running}, [one.thread_id for one in running]
+    work = {one["threadId"]: one for one in engine.working(hashes, threads)}
     found: dict[str, Mapping[str, object] | None] = {}
     for one in running:
         agents = agents_by_role(read_start(engine.store, one.hash, one.thread_id))

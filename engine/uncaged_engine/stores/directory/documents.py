@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
+from uncaged_bundles.storage.files import (
+    changing,
+    read_if_there,
+    sync_directory,
+    write_atomically,
+)
 from uncaged_bundles.storage.registry import LOCK_TIMEOUT_S
 from uncaged_bundles.storage.store import Store
 
@@ -55,14 +60,26 @@ class DirectoryDocuments:
 
     def replace(self, name: str, data: bytes, *, version: str | None) -> str:
         path = self._root / parse_document(name)
-        folder = path.parent
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return _replace(path, folder if folder.name in _LOCKED_AS_A_WHOLE else path, data, version)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        return _replace(path, _locked(path), data, version)
+
+    def remove(self, name: str, *, version: str) -> None:
+        path = self._root / parse_document(name)
+        with changing(_locked(path), timeout_s=LOCK_TIMEOUT_S):
+            found = _read(path)
+            if found is None or found.version != version:
+                raise _changed(path)
+            path.unlink()
+            sync_directory(path.parent)
 
 
 def files(directory: Path) -> list[Path]:
     """Return the regular files of a directory; links are not followed."""
     return [path for path in directory.iterdir() if path.is_file() and not path.is_symlink()]
+
+
+def _locked(path: Path) -> Path:
+    return path.parent if path.parent.name in _LOCKED_AS_A_WHOLE else path
 
 
 def _read(path: Path) -> VersionedBytes | None:
@@ -74,6 +91,10 @@ def _replace(path: Path, locked: Path, data: bytes, version: str | None) -> str:
     with changing(locked, timeout_s=LOCK_TIMEOUT_S):
         found = _read(path)
         if (None if found is None else found.version) != version:
-            raise ChangedMeanwhile(f"{path} was changed by another process just now; try again")
+            raise _changed(path)
         write_atomically(path, data)
     return blob_hash(data)
+
+
+def _changed(path: Path) -> ChangedMeanwhile:
+    return ChangedMeanwhile(f"{path} was changed by another process just now; try again")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, RefusedError
@@ -99,6 +100,13 @@ class DirectoryThreads:
     def head(self, bundle: BundleHash, thread: ThreadId) -> ThreadHead:
         found = self._lines(bundle, thread)
         return ThreadHead(lines=len(found.lines), size_bytes=found.good_bytes, digest=found.digest)
+
+    def heads(self, entries: Collection[ThreadEntry]) -> dict[ThreadId, ThreadHead]:
+        found: dict[ThreadId, ThreadHead] = {}
+        for one in entries:
+            with suppress(NotFoundError):
+                found[one.id] = self.head(one.bundle, one.id)
+        return found
 
     def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
         found = self._lines(bundle, thread)

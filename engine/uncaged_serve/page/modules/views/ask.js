@@ -10,6 +10,10 @@ export function show(root, route) {
     root.append(h("h1", {}, "Ask"), h("p", {}, "This server only reads: it was started with --read-only."));
     return () => {};
   }
+  if (document.body.classList.contains("no-dispatcher")) {
+    root.append(h("h1", {}, "Ask"), h("p", {}, "This server has no dispatcher: it serves a store that several machines share, where sentences are not read yet."));
+    return () => {};
+  }
   const log = h("div", { class: "conversation", role: "log", "aria-live": "polite", "aria-label": "Conversation" });
   const field = h("input", { type: "text", id: "sentence", autocomplete: "off", "aria-label": "Sentence", placeholder: "list the pdf files in downloads", maxlength: 10000 });
   const explained = h("div", { class: "explained", "aria-live": "polite" });

@@ -36,6 +36,12 @@ export async function show(root) {
 
 function state(machine) {
   const limits = machine.limits;
+  if (machine.shared) return [
+    h("dl", { class: "card" },
+      pair("Store", machine.store),
+      pair("This server", `${machine.version}, Python ${machine.python}, ${machine.system}; ${bytes(machine.freeBytes)} of ${bytes(machine.totalBytes)} free for copies`)),
+    ...sharedWorkers(machine.workers),
+  ];
   return [
     h("dl", { class: "card" },
       pair("Version", `${machine.version}, Python ${machine.python}, ${machine.system}`),
@@ -50,6 +56,21 @@ function state(machine) {
           h("td", {}, one.flow), h("td", {}, h("a", { href: `#/threads/${one.threadId}` }, one.threadId)),
           h("td", { class: "number" }, String(one.pid)), h("td", {}, one.doing ?? "", one.queued ? ` (${one.queued} wait)` : "")))))
       : h("p", { class: "quiet" }, "No thread is running."),
+  ];
+}
+
+/** Return the threads that workers of a shared store have, by worker; those that wait come last. */
+function sharedWorkers(threads) {
+  const rows = threads.toSorted((a, b) => !a.worker - !b.worker || a.worker.localeCompare(b.worker));
+  const names = new Set(rows.map((one) => one.worker).filter(Boolean));
+  const waiting = rows.filter((one) => !one.worker).length;
+  return [
+    h("h2", {}, `Workers (${names.size})`),
+    h("p", { class: "quiet" }, waiting ? `${waiting === 1 ? "1 thread waits" : `${waiting} threads wait`} for a worker. ` : "", "A worker without a thread is not listed."),
+    rows.length ? h("table", { class: "list" }, h("thead", {}, h("tr", {}, ["Worker", "Flow", "Thread", "Doing"].map((one) => h("th", { scope: "col" }, one)))),
+      h("tbody", {}, rows.map((one) => h("tr", {},
+        h("td", { class: "mono" }, one.worker || h("span", { class: "quiet" }, "none")), h("td", {}, one.flow),
+        h("td", {}, h("a", { href: `#/threads/${one.threadId}` }, one.threadId)), h("td", {}, one.doing ?? ""))))) : null,
   ];
 }
 
