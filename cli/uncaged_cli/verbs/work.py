@@ -137,9 +137,11 @@ def _work(
         driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned, run_child)
 
         def leave() -> bool:
-            if stop.is_set() and not events.is_stopping:  # by --drain, not by a signal
-                events.stopping()
-            return driving.leave()
+            are_left = driving.leave()
+            if stop.is_set() and not events.is_stopping:
+                with suppress(OSError):
+                    events.stopping()
+            return are_left
 
         try:
             dispatcher.work(
@@ -198,8 +200,8 @@ def drain_workers(texts: tuple[str, ...], *, all_workers: bool, as_json: bool) -
 
 
 def _end_on_signals(stop: threading.Event, events: WorkerEvents) -> None:
-    """Set *stop* at the first SIGINT or SIGTERM, and end this process at the second, each with an
-    event; at the third without one, since the output may be blocked.
+    """Set *stop* at the first SIGINT or SIGTERM, and end this process at the second, with an event;
+    at the third without one, since the output may be blocked.
     """
     received: SimpleQueue[int] = SimpleQueue()  # whose `put` may interrupt its own `get`
     numbers = count(1)
@@ -211,9 +213,7 @@ def _end_on_signals(stop: threading.Event, events: WorkerEvents) -> None:
 
     def carry_out() -> None:
         received.get()
-        with suppress(OSError):
-            events.stopping()
-        stop.set()  # after the event, which the end of the process would cut off
+        stop.set()
         received.get()
         with suppress(OSError):
             events.interrupted()
