@@ -25,6 +25,7 @@ from uncaged_cli.inputs import completion, stores
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
 from uncaged_dispatcher.conversations import sessions
+from uncaged_dispatcher.translation.catalog import Catalog
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
 from uncaged_tools.flows import call
 from uncaged_tools.mcp.resources import list_threads
@@ -215,6 +216,13 @@ def test_a_document_of_another_machine_is_not_overwritten(kitchen: Kitchen) -> N
     with closing(open_store(kitchen.address, create=False, is_visible=True)) as store:
         found = store.documents.read(name)
     assert found is not None and json.loads(found.data) == {"number": 1}
+
+
+def test_a_worker_has_the_catalogue_of_the_store(kitchen: Kitchen) -> None:
+    """In a directory where no sentence was read yet."""
+    with opened(kitchen.address, kitchen.directory / "fresh") as engine:
+        found = Catalog(engine.store).search("the cakes", limit=3)
+    assert found[0].flow == "cakes"
 
 
 def test_names_are_completed_from_the_shared_store(

@@ -246,7 +246,7 @@ class RuleIndex:
     def _open(self) -> RuleDatabase:
         path = self._path()
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             return RuleDatabase(path, _VERSION)
         except sqlite3.OperationalError:
             return RuleDatabase(None, _VERSION)  # a store that cannot be written

@@ -174,7 +174,7 @@ class Catalog:
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file with the registry's flows in it."""
         try:
-            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 connection = self._current()
             except sqlite3.DatabaseError as exc:

@@ -216,6 +216,7 @@ class ThreadDriving:
         exchanges: _RecordedExchanges,
     ) -> str:
         replica, files = self._replica, self._replica.files
+        replica.registry.freshen()  # for effects that look at the flows
         file = JournalFile.open(files, bundle, thread)
         journal = SharedJournal(file, owner, send_blobs=replica.send_blobs, sent=exchanges.add)
         try:

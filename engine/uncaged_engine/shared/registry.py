@@ -56,6 +56,12 @@ class SharedRegistry(Registry):
             self._looked_s = time.monotonic()
             return self._copied
 
+    def freshen(self) -> None:
+        """Do what `refresh` does, unless that was done a moment ago."""
+        looked_s = self._looked_s
+        if looked_s is None or time.monotonic() - looked_s > FRESH_S:
+            self.refresh()
+
     def again(self, action: Callable[[], T]) -> T:
         """Call *action*, which reads the registry and then changes it once, with one text for both;
         call it again if the store has another one by the time of the change.
@@ -101,8 +107,6 @@ class SharedRegistry(Registry):
             del self._begun_with.text
 
     def _ask(self, question: Callable[[Index], T]) -> T:
-        looked_s = self._looked_s
-        is_fresh = looked_s is not None and time.monotonic() - looked_s < FRESH_S
-        if not is_fresh and not hasattr(self._begun_with, "text"):
-            self.refresh()
+        if not hasattr(self._begun_with, "text"):
+            self.freshen()
         return super()._ask(question)
