@@ -21,7 +21,7 @@ from .api.endpoints import Session
 from .api.errors import error_document
 
 Factory = Callable[[Engine], App]
-OF_DIRECTORIES = frozenset(("dispatcher", "mcp"))
+OF_DIRECTORIES = frozenset(("dispatcher",))
 """Routes that work on a directory alone."""
 NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 

@@ -27,6 +27,7 @@ from uncaged_cluster.store import open_store
 from uncaged_dispatcher.conversations import sessions
 from uncaged_dispatcher.translation.catalog import Catalog
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
+from uncaged_serve.routes import load_routes
 from uncaged_tools.flows import call
 from uncaged_tools.mcp.resources import list_threads
 
@@ -159,6 +160,7 @@ def test_flows_of_a_shared_store_are_tools(kitchen: Kitchen) -> None:
     ):
         called = call(engine, "clock", {})
         assert (called.status, called.message, called.data) == ("completed", "it is late", True)
+        assert "mcp" in {route.name for route in load_routes(engine)[0]}
         newest = list_threads(engine, None).resources[0]
         assert newest.name == called.thread_id
         before = engine.registry_mark()
