@@ -246,7 +246,7 @@ def test_a_forged_record_moves_no_branch_of_a_person(scene: Scene) -> None:
     clone = scene.directory / "forged"
     git(scene.directory, "clone", "--quiet", str(scene.repository), str(clone))
     home = Store.open(scene.directory / "person")
-    with shared_engine(scene.address, home, is_visible=True, report=lambda: None) as engine:
+    with shared_engine(scene.address, home, is_visible=True, report=lambda _reason: None) as engine:
         view = engine.thread(parse_thread_id(scene.thread))
         assert not (engine.store.blobs / view.start["workspace"]["gitPack"]).exists()
         start = {**view.start, "workspace": {**view.start["workspace"], "branch": "main"}}

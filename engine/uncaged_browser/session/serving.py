@@ -15,6 +15,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.children import Engine
 from uncaged_engine.services.journal import is_live
 from uncaged_engine.services.local_sockets import listen
+from uncaged_engine.services.trials import is_driven_in_scratch
 
 from ..browsers.launch import LaunchedBrowser
 from .address import socket_path
@@ -56,9 +57,10 @@ def status_of(engine: Engine, thread: str) -> str | None:
     status of one that cannot be read now is ``unknown``.
     """
     try:
-        journal = engine.store.journal_of(parse_thread_id(thread))
+        thread_id = parse_thread_id(thread)
+        journal = engine.store.journal_of(thread_id)
         if journal is None:
-            return None
+            return "running" if is_driven_in_scratch(engine.store, thread_id) else None
         return "running" if is_live(journal) else engine.thread(thread).summary.status
     except (NotFoundError, UsageError):
         return None

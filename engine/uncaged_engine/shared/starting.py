@@ -19,7 +19,7 @@ from ..stores.protocol import ThreadEntry, ThreadNotes
 from ..threads.starting import Chance, new_start, start_line
 from .admission import Turn, TurnKind
 from .dispatch import Dispatcher
-from .needs import needs_of
+from .needs import BROWSER, needs_of
 from .replica import Replica
 
 CARRIED_KINDS = frozenset(
@@ -27,6 +27,7 @@ CARRIED_KINDS = frozenset(
         *(
             "all",
             "ask",
+            "browser",
             "catalog",
             "fetch",
             "flow",
@@ -42,7 +43,7 @@ CARRIED_KINDS = frozenset(
     )
 )
 """Effect kinds that need nothing of the machine that starts a thread but what is carried in its
-store. The others need a browser, which a worker elsewhere does not have.
+store, and a browser of the worker.
 """
 
 
@@ -140,6 +141,20 @@ def require_carried(bundle: Bundle) -> None:
     if others:
         raise RefusedError(
             f"{bundle.descriptor.name} uses {', '.join(others)}, which a shared store's workers cannot do yet; run it without --store"
+        )
+    require_fresh_profile(bundle)
+
+
+def require_fresh_profile(bundle: Bundle) -> None:
+    """Refuse a flow that works in the tabs of one machine's browser session.
+
+    Raises:
+        RefusedError: its policy has the kept profile.
+    """
+    if bundle.descriptor.policy.limits.get(BROWSER, {}).get("profile") == "kept":
+        raise RefusedError(
+            f"{bundle.descriptor.name} uses the tabs and logins of one machine's browser session, which no worker"
+            " has; run it without --store, or let its policy have a fresh profile"
         )
 
 

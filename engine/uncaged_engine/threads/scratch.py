@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.ids import new_thread_id
-from uncaged_bundles.storage.store import Store
+from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_bundles.storage.store import DATA_SUFFIX, Store
 
 from ..journal import archive, lock
 from ..journal.codec import decode
@@ -85,6 +85,14 @@ def scratch_store(store: Store, chance: Chance, directory: Path | None) -> Itera
             path.unlink(missing_ok=True)
     finally:
         os.close(fd)
+
+
+def is_driven_in_scratch(store: Store, thread: ThreadId) -> bool:
+    """Tell whether a thread is driven in a scratch store below *store*: a worker of a shared store
+    keeps its copies there.
+    """
+    pattern = f"*/logs/*/{thread}{DATA_SUFFIX}"
+    return any(lock.is_live(journal) for journal in (store.work / NAME).glob(pattern))
 
 
 def _locked_file(trials: Path, chance: Chance) -> tuple[Path, int]:
