@@ -65,6 +65,10 @@ def fetch_branch(
             f"thread {workspace.thread_id}: its start record names the branch {workspace.branch!r}, which is another's"
         )
     git = _target(workspace, directory, environment)
+    has_base = _has(git, workspace.base)
+    if has_base and store.is_shared:  # what this process reads of the store ends with it
+        objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        workspace.carried.borrow(Path(objects))
     workspace.bring(view.records)
     places = [workspace.base]
     places += [
@@ -83,7 +87,7 @@ def fetch_branch(
             " fetch again"
         )
     _refuse_checked_out(git, workspace.branch)
-    _copy_objects(workspace, git, commit)
+    _copy_objects(workspace, git, commit, has_base=has_base)
     words = f"uncaged-workflow: thread {workspace.thread_id}"
     git.run("update-ref", "-m", words, branch, commit, former or "0" * len(commit))
     return FetchedBranch(repository=top, branch=workspace.branch, commit=commit, changed=True)
@@ -110,14 +114,13 @@ def _refuse_checked_out(git: Git, branch: str) -> None:
             )
 
 
-def _copy_objects(workspace: Workspace, git: Git, commit: str) -> None:
+def _copy_objects(workspace: Workspace, git: Git, commit: str, *, has_base: bool) -> None:
     """Copy what *commit* needs and the repository lacks."""
     source = Git(
         directory=workspace.repository,
         environment=workspace.environment,
         variables={"GIT_DIR": str(workspace.repository)},
     )
-    has_base = _has(git, workspace.base)
     if not has_base and not any(_has(git, parent) for parent in _parents(source, workspace.base)):
         raise _lacks_start(workspace, git)
     lines = f"{commit}\n" + (f"^{workspace.base}\n" if has_base else "")

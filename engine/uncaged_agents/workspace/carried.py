@@ -63,6 +63,22 @@ class CarriedRepository:
                     self._read(pack, is_new=all(one.blob != pack.blob for one in known))
                     known.add(pack)
 
+    def borrow(self, objects: Path) -> None:
+        """Make the repository, unless it exists, on top of another one's objects instead of the
+        pack of the base commit.
+
+        Args:
+            objects: the directory of a repository that has the base commit.
+        Raises: as `bring`.
+        """
+        self.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with on_disk(self.directory), self._locked():
+            if not self._known():
+                self._create()
+                (self.directory / "objects/info").mkdir(exist_ok=True)
+                (self.directory / "objects/info/alternates").write_text(f"{objects}\n", "utf-8")
+                self._note(StepPack(commit=self.base, blob=self.first))
+
     def put(self, snapshot: str, branch: str | None, known: Sequence[str]) -> str:
         """Keep the objects that a step added as a blob, and return its name.
 
@@ -178,7 +194,8 @@ def carry(
             " store; run it without --store"
         )
     git = Git(directory=top, environment=environment)
-    data = _pack(git, (f"--shallow {base}", base))
+    # without a search for new deltas: the same objects give the same blob, and at once
+    data = _pack(git, (f"--shallow {base}", base), "--window=0")
     if data is None:
         raise RefusedError(
             f"the files of commit {base} in {top} have more than {MAX_PACK_BYTES >> 20} MiB packed, which a"
@@ -214,10 +231,10 @@ def strict() -> str:
     return "--strict=" + ",".join(f"{name}=ignore" for name in _OLD_MISTAKES)
 
 
-def _pack(git: Git, lines: Sequence[str]) -> bytes | None:
+def _pack(git: Git, lines: Sequence[str], *options: str) -> bytes | None:
     """Return a pack of what *lines* name for git; None if it is too large."""
     return git.bounded(
-        *("pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"),
+        *("pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset", *options),
         stdin="".join(f"{line}\n" for line in lines).encode(),
         most_bytes=MAX_PACK_BYTES,
     )
