@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.services.documents import summary_document
+from uncaged_engine.services.journal import PACK_KEY
 from uncaged_engine.threads.ending import EXIT_UNSUCCESSFUL, Ending, ending_of
 from uncaged_engine.threads.notifications import mark_seen
 from uncaged_engine.threads.timeline import Record, Timeline
@@ -68,7 +69,7 @@ def follow(
                     status = event.body
             final = with_final_status(engine.thread(thread_id), status)
             brought = None
-            if engine.is_shared and "workspace" in final.start:
+            if PACK_KEY in (final.start.get("workspace") or {}):
                 from .fetched import bring_branch, note_brought
 
                 brought = bring_branch(engine, final)
