@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from uncaged_bundles.errors import EnvironmentLacks, RefusedError
-from uncaged_engine.door.effects import Cancel
+from uncaged_bundles.errors import EnvironmentLacks, RefusedError, UncagedError
+from uncaged_engine.door.effects import AgentPermits, Cancel
 from uncaged_engine.services.journal import is_live, take
 from uncaged_engine.services.processes import runtime_directory
 
@@ -34,9 +34,21 @@ class SlotCancelled(Exception):
 
 
 class AgentSlot:
-    """Slot in *directory*, one of *limit*, held inside its ``with`` block."""
+    """Slot in *directory*, one of *limit*, held inside its ``with`` block.
 
-    def __init__(self, directory: Path, limit: int, cancel: Cancel, progress: Progress) -> None:
+    permits: those of all workers, if the thread is of a shared store.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        limit: int,
+        cancel: Cancel,
+        progress: Progress,
+        permits: AgentPermits | None = None,
+    ) -> None:
+        self._permits = permits
+        self._is_permitted = False
         self._directory = directory
         self._limit = limit
         self._cancel = cancel
@@ -70,8 +82,7 @@ class AgentSlot:
     def _wait(self) -> None:
         """Wait for a slot, and report the wait as progress."""
         try:
-            self._descriptor = self._try_take()
-            if self._descriptor is None:
+            if not self._try_both():
                 self._queue()
         except FileNotFoundError as exc:  # some systems remove it when the user logs out
             raise EnvironmentLacks(
@@ -82,16 +93,34 @@ class AgentSlot:
     def _queue(self) -> None:
         self._progress({**self._report(), "queued": True})
         try:
-            while self._descriptor is None:
+            while True:
                 if self._cancel.wait(POLL_S):
                     raise SlotCancelled
-                self._descriptor = self._try_take()
-                if self._descriptor is None:
-                    self._progress(self._report())  # a new follower may be there
+                if self._try_both():
+                    break
+                self._progress(self._report())  # a new follower may be there
         finally:
             self._progress({"queued": False})
 
+    def _try_both(self) -> bool:
+        """Take a slot of this machine and a permit of the store, both or neither."""
+        self._descriptor = self._try_take()
+        if self._descriptor is None or self._permits is None:
+            return self._descriptor is not None
+        try:
+            self._is_permitted = self._permits.try_take()
+        except UncagedError as exc:
+            self._release()
+            raise EnvironmentLacks(
+                f"the store cannot tell how many agents work: {exc}", remedy="try again"
+            ) from exc
+        if not self._is_permitted:
+            self._release()
+        return self._is_permitted
+
     def _report(self) -> dict[str, object]:
+        if self._permits is not None:
+            return {"text": "queued: as many agents work as this machine or the store allows"}
         with _HOLDING:
             count = held_slots(self._directory)
         return {
@@ -99,6 +128,9 @@ class AgentSlot:
         }
 
     def _release(self) -> None:
+        if self._permits is not None and self._is_permitted:
+            self._permits.release()
+        self._is_permitted = False
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with _HOLDING:

@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from uncaged_bundles.errors import DamagedError, StorageError, UncagedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_engine.services.shared import (
+    AgentPermits,
     DriveThread,
     LeaveThreads,
     SteerThread,
@@ -40,7 +41,7 @@ from .migrations import check_may_make, has_schema
 from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import ConnectionLost, explained
 from .session import Connection, DatabaseSession, connect
-from .workers import PROTOCOL, WorkerRows, queue_of
+from .workers import PROTOCOL, WorkerAgents, WorkerRows, queue_of
 
 APPLICATION = "uncaged-workflow"
 MOST_SCHEMA_CHARACTERS = 58
@@ -150,6 +151,10 @@ class DbosDispatcher:
             self._obey(steer)
             time.sleep(POLL_S)
         self._retire(number)
+
+    def agents(self) -> AgentPermits:
+        rows = TurnRows(self._session, self._schema)  # beside the session that moves turns
+        return WorkerAgents(self._workers, rows.settings)
 
     def close(self) -> None:
         if self._client is not None:

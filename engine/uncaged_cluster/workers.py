@@ -5,10 +5,17 @@ Who is alive is a question to the lock of its session (`liveness`), not to its r
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 
+from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.version import __version__
-from uncaged_engine.services.shared import StoreWorker, WorkerOffer
+from uncaged_engine.services.shared import (
+    AgentPermits,
+    QueueSettings,
+    StoreWorker,
+    WorkerOffer,
+)
 
 from .liveness import living_workers, worker_name
 from .session import DatabaseSession
@@ -84,9 +91,47 @@ class WorkerRows:
             "SELECT 1 FROM workers WHERE number = %s AND NOT drains", [number]
         )
 
+    def take_agent(self, most: int | None) -> bool:
+        """Count an agent of this session's worker, unless *most* work in all workers."""
+        number = self._session.number()
+        with self._session.transaction() as cursor:
+            # one at a time, since each counts what the others have committed
+            key = self._session.lock_key("agents")
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+            found = cursor.execute(
+                "UPDATE workers SET agents = agents + 1 WHERE number = %s"
+                " AND (%s::bigint IS NULL OR (SELECT sum(agents) FROM workers) < %s) RETURNING 1",
+                [number, most, most],
+            ).fetchall()
+        return bool(found)
+
+    def release_agent(self) -> None:
+        """Count an agent of this session's worker no more."""
+        self._session.query(
+            "UPDATE workers SET agents = agents - 1 WHERE number = %s AND agents > 0",
+            [self._session.number()],
+        )
+
     def remove(self, numbers: Collection[int]) -> None:
         """Delete rows."""
         self._session.query("DELETE FROM workers WHERE number = ANY(%s)", [list(numbers)])
+
+
+class WorkerAgents(AgentPermits):
+    """Permits of agents, counted in the rows of the workers; those of a dead one end with its
+    row.
+    """
+
+    def __init__(self, workers: WorkerRows, settings: Callable[[], QueueSettings]) -> None:
+        self._workers = workers
+        self._settings = settings
+
+    def try_take(self) -> bool:
+        return self._workers.take_agent(self._settings().agents)
+
+    def release(self) -> None:
+        with suppress(UncagedError):  # the worker ends without its store, and its permits with it
+            self._workers.release_agent()
 
 
 _NAMES = "SELECT name, number FROM workers ORDER BY number"

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from uncaged_agents.slots import AgentSlot, SlotCancelled, held_slots, slots_directory
 from uncaged_bundles.errors import EnvironmentLacks
-from uncaged_engine.door.effects import Cancel
+from uncaged_engine.door.effects import AgentPermits, Cancel
 
 HOLD = """
 import sys
 from pathlib import Path
 from uncaged_agents.slots import AgentSlot
-from uncaged_engine.door.effects import Cancel
+from uncaged_engine.door.effects import AgentPermits, Cancel
 with AgentSlot(Path(sys.argv[1]), 1, Cancel(), print):
     print("here", flush=True)
     sys.stdin.read()
@@ -136,3 +136,35 @@ def test_the_places_are_the_user_s_own(tmp_path: Path) -> None:
     found = slots_directory({"XDG_RUNTIME_DIR": str(tmp_path)})
     assert found == tmp_path / "uncaged" / "agents"
     assert found.stat().st_mode & 0o777 == 0o700
+
+
+class Permits(AgentPermits):
+    """Permits of a store, of which the first attempts find none."""
+
+    def __init__(self, refused: int) -> None:
+        self.refused = refused
+        self.held = 0
+
+    def try_take(self) -> bool:
+        self.refused -= 1
+        self.held += self.refused < 0
+        return self.refused < 0
+
+    def release(self) -> None:
+        self.held -= 1
+
+
+def test_a_slot_waits_for_a_permit_of_the_store(tmp_path: Path) -> None:
+    """Without one the slot of the machine is free for others; both are released at the end."""
+    permits, free = Permits(refused=2), []
+
+    def note(_fields: Mapping[str, object]) -> None:
+        free.append(held_slots(tmp_path) == 0)
+
+    with AgentSlot(tmp_path, 1, Cancel(), note, permits) as slot:
+        assert (permits.held, held_slots(tmp_path)) == (1, 1)
+        with slot.released():
+            assert (permits.held, held_slots(tmp_path)) == (0, 0)
+        assert permits.held == 1
+    assert (permits.held, held_slots(tmp_path)) == (0, 0)
+    assert free[0] and free[1]

@@ -134,7 +134,9 @@ def _work(
     ):
         with suppress(StoreRefused):  # a user who may only drive threads
             add_our_flows(copies.registry, chance.clock_ms())
-        driving = ThreadDriving(copies, worker_place(chance.clock_ms), events.warned, run_child)
+        driving = ThreadDriving(
+            copies, worker_place(chance.clock_ms), events.warned, run_child, dispatcher.agents()
+        )
 
         def leave() -> bool:
             are_left = driving.leave()

@@ -90,7 +90,9 @@ class RoleTurn:
         )
         self._report({})
         slots = slots_directory(os.environ)
-        with AgentSlot(slots, context.config.limits.agents, context.cancel, self._report) as slot:
+        with AgentSlot(
+            slots, context.config.limits.agents, context.cancel, self._report, context.thread.agents
+        ) as slot:
             if request.flows is not None:
                 request.flows.lent = slot.released
             claims = Claims(workspace=self.workspace, request=request, latest=self.latest)

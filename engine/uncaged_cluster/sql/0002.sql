@@ -5,6 +5,7 @@ CREATE TABLE workers (
     engine text NOT NULL,
     protocol text NOT NULL,
     slots integer NOT NULL,
+    agents integer NOT NULL DEFAULT 0, -- that work in it now
     offers text[] NOT NULL,
     flows text[], -- NULL: all
     since timestamptz NOT NULL DEFAULT clock_timestamp(),

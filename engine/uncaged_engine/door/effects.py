@@ -146,6 +146,7 @@ class ThreadContext:
     returns all that is journalled. left(): the rest of each limit of money, tokens and time that
     binds this thread. screenshots: a person asked for pictures of what it does in a browser.
     run_child: runs the thread that an effect starts, in a trial or a shared store; None otherwise.
+    agents: permits of a shared store; None otherwise.
     notify(notification): send it to the person, without waiting.
     """
 
@@ -162,7 +163,23 @@ class ThreadContext:
     clock_ms: Callable[[], int]
     screenshots: bool = False
     run_child: RunChild | None = None
+    agents: AgentPermits | None = None
     notify: Callable[[Notification], None] = _ignore
+
+
+class AgentPermits(Protocol):
+    """Limit on the agents that work at once in all workers of a shared store."""
+
+    def try_take(self) -> bool:
+        """Take a permit for an agent; False if as many as are allowed work already. It ends with
+        this process at the latest.
+
+        Raises:
+            StorageError, DamagedError: the store cannot be asked.
+        """
+
+    def release(self) -> None:
+        """Return a permit. Raises nothing."""
 
 
 class RunChild(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..door.effects import AgentPermits
 from ..shared.admission import (
     StoreLoad,
     Turn,
@@ -31,6 +32,7 @@ from ..threads.steering import SteeringEvent
 
 __all__ = [
     "QUEUE_DOCUMENT",
+    "AgentPermits",
     "Dispatcher",
     "DriveThread",
     "DrivenThread",

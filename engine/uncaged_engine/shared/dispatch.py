@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 
+from ..door.effects import AgentPermits
 from ..journal import chain, lines
 from ..stores.protocol import StoreBackend, ThreadEntry
 from ..threads.steering import SteeringEvent
@@ -203,6 +204,9 @@ class Dispatcher(Protocol):
             StorageError: the store was lost. Threads of this process may be driven by others: it
                 must end.
         """
+
+    def agents(self) -> AgentPermits:
+        """Return the permits of agents in all workers, for the one of this process."""
 
     def close(self) -> None:
         """Release the connections. Idempotent."""

@@ -23,7 +23,7 @@ from uncaged_bundles.errors import (
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 
-from ..door.effects import RunChild
+from ..door.effects import AgentPermits, RunChild
 from ..journal.file import JournalFile
 from ..journal.infolog import InfoLog
 from ..journal.journal import JournalBusy
@@ -76,12 +76,14 @@ class ThreadDriving:
         place: WorkerPlace,
         report: Callable[[ThreadId, str], None],
         run_child: RunChild,
+        agents: AgentPermits | None = None,
     ) -> None:
         """
         Args:
-            report: called with a sentence for a thread that cannot be driven here. run_child: see
-                `ThreadContext`.
+            report: called with a sentence for a thread that cannot be driven here. run_child,
+                agents: see `ThreadContext`.
         """
+        self._agents = agents
         self._run_child = run_child
         self._report = report
         self._replica = replica
@@ -260,6 +262,7 @@ class ThreadDriving:
                     clock_ms=self._place.clock_ms,
                     publish=_publish_nothing,
                     run_child=self._run_child,
+                    agents=self._agents,
                     sender=self._sender,
                     observers=self._observers,
                 ),

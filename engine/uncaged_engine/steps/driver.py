@@ -439,6 +439,7 @@ class Driver:
             progress=self._report_progress,
             handlers=worker.handlers,
             run_child=worker.run_child,
+            agents=worker.agents,
             clock_ms=worker.clock_ms,
             notify=self._notes.send,
             observation=self._observation,

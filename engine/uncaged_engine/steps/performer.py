@@ -26,6 +26,7 @@ from uncaged_bundles.validation.validate import Bundle
 from ..costs.prices import priced
 from ..costs.spending import Spending
 from ..door.effects import (
+    AgentPermits,
     Cancel,
     EffectContext,
     Handler,
@@ -151,6 +152,7 @@ class Performer:
         clock_ms: Callable[[], int],
         handlers: Callable[[str], Handler] = handler_for,
         run_child: RunChild | None = None,
+        agents: AgentPermits | None = None,
         notify: Callable[[Notification], None],
         observation: ThreadObservation | None = None,
     ) -> None:
@@ -188,6 +190,7 @@ class Performer:
             left=spending.left,
             clock_ms=clock_ms,
             run_child=run_child,
+            agents=agents,
             notify=notify,
         )
 

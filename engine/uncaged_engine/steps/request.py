@@ -11,7 +11,7 @@ from uncaged_bundles.records import dataclass, field
 from uncaged_bundles.storage.store import Store
 
 from ..cells.shared import Cells
-from ..door.effects import Handler, RunChild
+from ..door.effects import AgentPermits, Handler, RunChild
 from ..effect_kinds import handler_for
 from ..notify.sender import Sender
 from .observing import Observers
@@ -34,7 +34,7 @@ class DriveRequest:
 class WorkerContext:
     """Services that all threads of a worker share.
 
-    handlers: the handler of an effect kind. run_child: of a trial, see `ThreadContext`. sender: of
+    handlers: the handler of an effect kind. run_child, agents: see `ThreadContext`. sender: of
     notifications; None sends none. observers: None for threads that are not observed, as those of a
     trial.
     """
@@ -45,5 +45,6 @@ class WorkerContext:
     publish: Callable[[ThreadId, Mapping[str, object]], None]
     handlers: Callable[[str], Handler] = handler_for
     run_child: RunChild | None = None
+    agents: AgentPermits | None = None
     sender: Sender | None = None
     observers: Observers | None = None

@@ -189,7 +189,7 @@ def test_a_submitted_thread_that_was_never_written_is_given_up(
 
 
 def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None:
-    """By an effect on a browser, or by files that were not carried, as in a thread that was started
+    """By the tabs of a browser, or by files that were not carried, as in a thread that was started
     in a directory and copied.
     """
     bundle = place(store).bundle
@@ -197,8 +197,9 @@ def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None
     require_files(bundle, {"workspace": {"repository": "/shop", "gitPack": "0" * 32}})
     with pytest.raises(RefusedError, match="works in /shop, whose files are not in this store"):
         require_files(bundle, {"workspace": {"repository": "/shop"}})
-    text = PLANNED.replace(b"'null': {}", b"'browser': {}").replace(b"'planned'", b"'browsing'")
-    with pytest.raises(RefusedError, match="browsing uses browser"):
+    text = PLANNED.replace(b"'null': {}", b"'browser': {'profile': 'kept'}")
+    text = text.replace(b"'planned'", b"'browsing'")
+    with pytest.raises(RefusedError, match="browsing uses the tabs and logins of one machine"):
         require_carried(place(store, text, number=1).bundle)
 
 
