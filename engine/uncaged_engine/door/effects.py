@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMON_KEYS",
+    "AgentPermits",
     "Cancel",
     "EffectContext",
     "EffectRecorder",
