@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,14 @@ from testbed.journals import Script
 from testbed.postgres import PostgresServer
 from testbed.stored_threads import entry_of
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
-from uncaged_bundles.ids import bundle_hash
+from uncaged_bundles.ids import ThreadId, bundle_hash
 from uncaged_bundles.storage.store import Store
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.documents import REGISTRY
 from uncaged_cluster.store import open_store
 from uncaged_engine.services.stores import ChangedMeanwhile, ThreadNotes
+from uncaged_engine.shared.past import find_shared_past
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
 
 Rows = Connection[tuple[Any, ...]]
@@ -48,6 +49,13 @@ def refuse(widened: tuple[str, ...]) -> bool:
 
 
 def nothing(*_: object) -> None: ...
+
+
+class FirstThread:
+    """The threads that a worker drives: the first one."""
+
+    def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
+        return {one: "worker" for one in threads if one == thread_id(1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +208,8 @@ def test_past_threads_are_replayed(machines: Machines) -> None:
             found.intent(1, {"now": {}}).step(1, outcome=1700000000000)
             found.end("completed", result={"success": True, "message": "one"})
             store.threads.start(entry_of(found), found.sealed, ThreadNotes())
+        past = find_shared_past(store, FirstThread(), "past", [bundle_hash(one)])
+        assert [each.thread_id for each in past] == [thread_id(2)]
     same = engine.check("past", engine.store.load_bundle(bundle_hash(one)))
     assert [(each.thread_id, each.identical) for each in same] == [
         (thread_id(1), True),

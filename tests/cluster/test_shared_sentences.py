@@ -25,6 +25,8 @@ from uncaged_cli.inputs import completion, stores
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
 from uncaged_dispatcher.conversations import sessions
+from uncaged_dispatcher.conversations.catalog import current_conversation, new_conversation
+from uncaged_dispatcher.conversations.log import ConversationLog, read_state
 from uncaged_dispatcher.translation.catalog import Catalog
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
 from uncaged_serve.routes import load_routes
@@ -184,6 +186,30 @@ def test_a_conversation_has_one_holder(
         said = machine.said("second", ["do", "what is the hour", "--conversation", "held"], code=1)
         assert "another process uses conversation" in said
     assert "free" in machine.said("first", ["conversation", "rename", "held", "free"])
+
+
+def test_a_copy_of_a_conversation_follows_the_store(kitchen: Kitchen) -> None:
+    """Also in a process that held it, whose copy was ahead. Which one is current is kept beside
+    each machine's indexes.
+    """
+    home = kitchen.directory / "first"
+    with (
+        opened(kitchen.address, home) as engine,
+        opened(kitchen.address, kitchen.directory / "second") as other,
+    ):
+        id = new_conversation(engine.store, "copied", 1)
+        assert read_state(other.store, id).name == "copied"
+        for number, (writer, reader) in enumerate(((engine, other), (other, engine))):
+            log = ConversationLog.open(writer.store, id, writer.clock_ms)
+            assert log is not None
+            assert ConversationLog.open(reader.store, id, reader.clock_ms) is None
+            log.settings({"name": f"copied {number}"})
+            log.close()
+            assert {read_state(one.store, id).name for one in (engine, other)} == {
+                f"copied {number}"
+            }
+    with opened(kitchen.address, home) as again:
+        assert current_conversation(again.store, 1) == id
 
 
 def test_a_poisoned_conversation_is_named(kitchen: Kitchen, machine: Machine) -> None:

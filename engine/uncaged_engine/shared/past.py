@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Protocol
 
 from uncaged_bundles.errors import DamagedError, NotFoundError
-from uncaged_bundles.ids import BundleHash
+from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..journal import lines
 from ..stores.protocol import StoreBackend, ThreadEntry
 from ..stores.reading import lines_of
 from ..threads.regression import PastThread, past_thread
-from .dispatch import ThreadQueue
 from .replica import SharedBlobs
 
 PAGE = 1_000
 
 
+class PendingQueue(Protocol):
+    """Part of a `ThreadQueue`."""
+
+    def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]: ...
+
+
 def find_shared_past(
-    backend: StoreBackend, queue: ThreadQueue, flow: str, versions: Collection[BundleHash]
+    backend: StoreBackend, queue: PendingQueue, flow: str, versions: Collection[BundleHash]
 ) -> Iterator[PastThread]:
     """Yield the threads of a flow that no worker drives or will drive, those started first first.
 
