@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -189,12 +190,14 @@ class Replica:
     def drop_journal(
         self, bundle: BundleHash, thread: ThreadId, *, files: Store | None = None
     ) -> None:
-        """Remove the copy of a thread; its blobs stay until `sweep_blobs`. files: None for
-        `files`.
+        """Remove the copy of a thread, with the repository that was made of its packs; its blobs
+        stay until `sweep_blobs`. files: None for `files`.
         """
-        path = (files or self.files).data_path(bundle, thread)
+        chosen = files or self.files
+        path = chosen.data_path(bundle, thread)
         for one in path.parent.glob(f"{thread}.*"):
             one.unlink(missing_ok=True)
+        shutil.rmtree(chosen.private(thread), ignore_errors=True)
 
     def fetch_blob(self, name: str) -> None:
         """Copy a blob from the store, unless it is there. Raises: as `BlobStorage.get`."""

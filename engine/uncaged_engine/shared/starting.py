@@ -70,7 +70,7 @@ def start_shared(
     bundle = replica.bundle(bundle_hash)
     require_carried(bundle)
     if parent is not None:
-        _require_repository(bundle, options)
+        require_repository(bundle, options)
     made, start = new_start(
         store=replica.files,
         thread=thread,
@@ -172,7 +172,7 @@ def require_files(bundle: Bundle, start: Mapping[str, object]) -> None:
         )
 
 
-def _require_repository(bundle: Bundle, options: RunOptions) -> None:
+def require_repository(bundle: Bundle, options: RunOptions) -> None:
     """Refuse a child that would work in a worker's directory.
 
     Raises:

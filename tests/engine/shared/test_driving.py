@@ -8,9 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from testbed.bundles import PLANNED, place
+from testbed.bundles import PLANNED, place, thread_id
 from testbed.interleaving import just_before
 from testbed.journals import NOW_MS
+from testbed.roles import EffectHarness, role_bundle
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.registry import Registry
@@ -19,21 +20,25 @@ from uncaged_engine.cells.cell import CellLimits
 from uncaged_engine.cells.shared import start_cells
 from uncaged_engine.door.effects import EffectContext
 from uncaged_engine.door.outcomes import Outcome
+from uncaged_engine.door.preparing import NewThread, RunOptions
 from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
+from uncaged_engine.settings.config import AgentSettings, Config
 from uncaged_engine.settings.loading import load
 from uncaged_engine.shared import driving
 from uncaged_engine.shared.dispatch import ThreadExchange
 from uncaged_engine.shared.driving import StoreLost, ThreadDriving, WorkerPlace
 from uncaged_engine.shared.replica import Replica, replica
-from uncaged_engine.shared.starting import require_carried, require_files
+from uncaged_engine.shared.starting import require_carried, require_files, require_repository
 from uncaged_engine.steps.driver import Driver
 from uncaged_engine.steps.request import DriveRequest, WorkerContext
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
 from uncaged_engine.stores.directory.owners import FileOwner
 from uncaged_engine.stores.protocol import FenceRaised, StoreBackend
+from uncaged_engine.threads.children import options_of
+from uncaged_engine.threads.preparing import prepare
 from uncaged_engine.threads.starting import Chance
 
 PLAN = [
@@ -201,6 +206,41 @@ def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None
     text = text.replace(b"'planned'", b"'browsing'")
     with pytest.raises(RefusedError, match="browsing uses the tabs and logins of one machine"):
         require_carried(place(store, text, number=1).bundle)
+
+
+def test_a_child_works_on_its_parents_commit(copies: Replica) -> None:
+    """A role or a flow calls it: not in a repository of the worker's, but on a branch of its own.
+    Without files of its parent it is refused.
+    """
+    works = role_bundle()
+    with pytest.raises(RefusedError, match="the thread that calls it has none"):
+        require_repository(works, RunOptions())
+    require_repository(role_bundle(policy={"role": {}}), RunOptions())
+    workspace = {"repository": "/shop", "base": "0" * 40, "branch": "b", "gitPack": "0" * 32}
+    parent = EffectHarness(
+        store=copies.files, bundle=works, start={"workspace": workspace}, environment={}
+    )
+    options = options_of(parent.context(1))
+    require_repository(works, options)
+    child = NewThread(
+        thread_id=thread_id(7),
+        flow="mends",
+        bundle=works,
+        store=copies.files,
+        config=Config(agents={"a": AgentSettings(use="person", settings={})}, agent="a"),
+        options=options,
+        now_ms=NOW_MS,
+    )
+    branch = f"uncaged/mends/{thread_id(7)[:14].lower()}"
+    assert prepare(child)["workspace"] == {**workspace, "branch": branch}
+
+
+def test_a_dropped_copy_takes_its_repository_with_it(copies: Replica) -> None:
+    """It was made of the thread's packs, for a difference between files."""
+    private = copies.files.private(thread_id(7))
+    (private / "repository.git").mkdir(parents=True)
+    copies.drop_journal(role_bundle().hash, thread_id(7))
+    assert not private.exists()
 
 
 def _driven_here(store: Store, bundle: BundleHash, thread: ThreadId) -> bytes:
