@@ -39,7 +39,9 @@ def load_routes(engine: Engine) -> tuple[list[ServedRoute], list[str]]:
     routes, problems = [], []
     for name in entry_points.names(group=entry_points.ROUTES):
         if engine.is_shared and name in OF_DIRECTORIES:
-            problems.append(f"the route {name!r} is not served: a shared store has none yet")
+            problems.append(
+                f"the route {name!r} is not served on a shared store; `uncaged-workflow do` reads sentences there"
+            )
             continue
         try:
             routes.append(_load(name, engine))

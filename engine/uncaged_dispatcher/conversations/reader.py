@@ -40,6 +40,7 @@ def memory_of(store: Store, id: str) -> EntityMemory:
     """Return the memory of a conversation."""
     place = path_of(store, id).with_suffix(MEMORY_SUFFIX)
     if copies_of(store) is not None:
+        store.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = store.derived / place.name
     return EntityMemory(place, partial(read_records, store, id))
 

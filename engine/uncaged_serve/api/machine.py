@@ -70,6 +70,21 @@ class Costs(ApiDocument):
     models_complete: bool
 
 
+class SharedWorker(ApiDocument):
+    """Living worker of a shared store. flows: those that it serves; None for all. drains: it takes
+    no more threads.
+    """
+
+    worker: str
+    slots: int
+    threads: int
+    offers: list[str]
+    flows: list[str] | None
+    engine: str
+    since_ms: int
+    drains: bool
+
+
 class MachineState(ApiDocument):
     """store: a directory, or the address of a shared store; then sandbox, agents, limits and free
     bytes are those of the server's machine, not of the workers.
@@ -84,6 +99,7 @@ class MachineState(ApiDocument):
     total_bytes: int
     sandbox: str
     workers: list[Worker]
+    shared_workers: list[SharedWorker]
     queued: int
     agents: list[str]
     limits: dict[str, Any]
@@ -127,10 +143,29 @@ def machine(engine: Engine, asked: Asked) -> object:  # noqa: ARG001
         "totalBytes": disk.total,
         "sandbox": _sandbox(config.sandbox),
         "workers": working,
+        "sharedWorkers": _shared_workers(engine),
         "queued": sum(int(one["queued"]) for one in working),
         "agents": list(config.agents),
         "limits": asdict(config.limits),
     }
+
+
+def _shared_workers(engine: Engine) -> list[dict[str, object]]:
+    if not isinstance(engine, SharedEngine):
+        return []
+    return [
+        {
+            "worker": one.name,
+            "slots": one.offer.slots,
+            "threads": one.threads,
+            "offers": sorted(one.offer.offers),
+            "flows": None if one.offer.flows is None else sorted(one.offer.flows),
+            "engine": one.engine,
+            "sinceMs": one.since_ms,
+            "drains": one.drains,
+        }
+        for one in engine.workers()
+    ]
 
 
 def _sandbox(prefer: str) -> str:

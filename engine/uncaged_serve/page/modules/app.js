@@ -44,7 +44,6 @@ async function start() {
     const session = await getJson("/api/session");
     document.getElementById("read-only").hidden = !session.readOnly;
     document.body.classList.toggle("reads-only", session.readOnly);
-    document.body.classList.toggle("shared", session.shared);
     document.body.classList.toggle("no-dispatcher", !session.routes.includes("dispatcher"));
   } catch (error) {
     if (error.status !== 401) replace(main, h("p", { class: "error", role: "alert" }, error.message));

@@ -1,7 +1,7 @@
 // The machine: what runs, what it costs, and the checks of `doctor`.
 
 import { actionButton, h, replace } from "../dom.js";
-import { bytes, duration, money } from "../format.js";
+import { bytes, duration, money, time } from "../format.js";
 import { getJson } from "../http.js";
 
 const LIVE_MS = 3000;
@@ -13,8 +13,10 @@ export async function show(root) {
   const doctor = h("section", {}, h("h2", {}, "Checks"), h("p", { class: "quiet" }, "Checking …"));
   root.append(h("h1", {}, "Machine"), live, h("div", { class: "columns" }, costs, doctor));
   let shown = "";
+  let checksTitle = "Checks";
   const draw = async () => {
     const machine = await getJson("/api/machine");
+    if (machine.shared) checksTitle = "Checks of this server's machine";
     const text = JSON.stringify({ ...machine, freeBytes: bytes(machine.freeBytes) });
     if (text !== shown) replace(live, ...state(machine));
     shown = text;
@@ -25,7 +27,7 @@ export async function show(root) {
     (nodes) => stop.signal.aborted || replace(place, h("h2", {}, title), nodes),
     (error) => stop.signal.aborted || replace(place, h("h2", {}, title), h("p", { class: "error" }, error.message)));
   fill(costs, "Costs of the last 30 days", async () => tables(await getJson("/api/machine/costs", stop)));
-  const check = () => fill(doctor, "Checks", async () => [checks((await getJson("/api/machine/doctor", stop)).checks), actionButton("Check again", check)]);
+  const check = () => fill(doctor, checksTitle, async () => [checks((await getJson("/api/machine/doctor", stop)).checks), actionButton("Check again", check)]);
   check();
   const timer = setInterval(() => document.hidden || draw().catch(() => {}), LIVE_MS);
   return () => {
@@ -40,7 +42,7 @@ function state(machine) {
     h("dl", { class: "card" },
       pair("Store", machine.store),
       pair("This server", `${machine.version}, Python ${machine.python}, ${machine.system}; ${bytes(machine.freeBytes)} of ${bytes(machine.totalBytes)} free for copies`)),
-    ...sharedWorkers(machine.workers),
+    ...sharedWorkers(machine.sharedWorkers, machine.workers),
   ];
   return [
     h("dl", { class: "card" },
@@ -59,19 +61,28 @@ function state(machine) {
   ];
 }
 
-/** Return the threads that workers of a shared store have, by worker; those that wait come last. */
-function sharedWorkers(threads) {
+/** Return the living workers of a shared store, and the threads that they have or that wait for one. */
+function sharedWorkers(workers, threads) {
   const rows = threads.toSorted((a, b) => !a.worker - !b.worker || a.worker.localeCompare(b.worker));
-  const names = new Set(rows.map((one) => one.worker).filter(Boolean));
-  const waiting = rows.filter((one) => !one.worker).length;
   return [
-    h("h2", {}, `Workers (${names.size})`),
-    h("p", { class: "quiet" }, waiting ? `${waiting === 1 ? "1 thread waits" : `${waiting} threads wait`} for a worker. ` : "", "A worker without a thread is not listed."),
-    rows.length ? h("table", { class: "list" }, h("thead", {}, h("tr", {}, ["Worker", "Flow", "Thread", "Doing"].map((one) => h("th", { scope: "col" }, one)))),
-      h("tbody", {}, rows.map((one) => h("tr", {},
-        h("td", { class: "mono" }, one.worker || h("span", { class: "quiet" }, "none")), h("td", {}, one.flow),
-        h("td", {}, h("a", { href: `#/threads/${one.threadId}` }, one.threadId)), h("td", {}, one.doing ?? ""))))) : null,
+    h("h2", {}, `Workers (${workers.length})`),
+    workers.length
+      ? table(["Worker", "Threads", "Takes", "Offers", "Since"], workers.map((one) => [
+        [h("span", { class: "mono" }, one.worker), one.drains ? h("span", { class: "badge" }, "drains") : ""],
+        `${one.threads} of ${one.slots}`, one.flows?.join(", ") ?? "all flows", one.offers.join(", "), time(one.sinceMs)]))
+      : h("p", { class: "quiet" }, "No worker runs: threads wait for one. ", h("code", {}, "uncaged-workflow work"), " makes a machine one."),
+    h("h2", {}, `Threads of workers (${rows.length})`),
+    rows.length
+      ? table(["Worker", "Flow", "Thread", "Doing"], rows.map((one) => [
+        h("span", { class: one.worker ? "mono" : "quiet" }, one.worker || "none"), one.flow,
+        h("a", { href: `#/threads/${one.threadId}` }, one.threadId), one.doing ?? ""]))
+      : h("p", { class: "quiet" }, "No thread is running."),
   ];
+}
+
+function table(heads, rows) {
+  return h("table", { class: "list" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((one) => h("td", {}, one))))));
 }
 
 function pair(name, text) {
