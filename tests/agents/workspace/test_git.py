@@ -76,3 +76,14 @@ def test_an_error_of_the_disk_is_one_that_a_person_can_fix(tmp_path: Path) -> No
         on_disk(tmp_path),
     ):
         (tmp_path / "missing").read_bytes()
+
+
+def test_an_output_is_read_up_to_a_size(tmp_path: Path) -> None:
+    """The whole of it, nothing of a larger one, or git's words."""
+    runner = Git(directory=make_repository(tmp_path / "r", {"a": "12345"}), environment=os.environ)
+    words, named = ("cat-file", "--batch"), b"HEAD:a\n"
+    whole = runner.run(*words, stdin=named)
+    assert runner.bounded(*words, stdin=named, most_bytes=len(whole)) == whole
+    assert runner.bounded(*words, stdin=named, most_bytes=len(whole) - 1) is None
+    with pytest.raises(GitError, match=r"git rev-parse failed in .*: fatal: Needed"):
+        runner.bounded("rev-parse", "--verify", "nothing", stdin=b"", most_bytes=100)
