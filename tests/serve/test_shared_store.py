@@ -23,7 +23,7 @@ from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
 from uncaged_engine.journal.blobs import named_in
 from uncaged_engine.services.shared_engine import SharedEngine
-from uncaged_engine.shared import copies
+from uncaged_engine.shared import copies, following
 from uncaged_engine.shared_engine import shared_engine
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
@@ -196,8 +196,7 @@ def test_a_thread_is_followed_from_its_start_to_its_end(shared: Shared) -> None:
     async def follow(name: str, clients: int) -> list[ServerEvent]:
         streams = [_stream(engine, name) for _ in range(clients)]
         await asyncio.gather(*(_until(one, _is_status("waiting")) for one in streams))
-        readers = [one for one in threading.enumerate() if one.name == f"follow-{name}"]
-        assert len(readers) <= 1
+        assert len(_readers(name)) <= 1
         document = await asyncio.to_thread(_shown, engine, name)
         body = AnswerBody(value="yes", question=document["question"]["at"])
         await asyncio.to_thread(answered, engine, _of(name, body=body))
@@ -233,6 +232,10 @@ def test_a_thread_is_followed_from_its_start_to_its_end(shared: Shared) -> None:
     assert _mapping(machine.costs(engine, Asked()))["complete"]
 
 
+def _readers(name: str) -> list[threading.Thread]:
+    return [one for one in threading.enumerate() if one.name == f"follow-{name}"]
+
+
 def _lines(engine: Engine, name: str) -> list[bytes]:
     return engine.store.locate_thread(name)[2].read_bytes().splitlines(keepends=True)
 
@@ -246,10 +249,15 @@ def _mapping(document: Any) -> dict[str, Any]:
     return document
 
 
-def test_an_outage_of_the_database_ends_no_stream(shared: Shared, thread_id: str) -> None:
+@pytest.mark.parametrize("follower_waits_s", [60.0, -1.0])
+def test_an_outage_of_the_database_ends_no_stream(
+    shared: Shared, thread_id: str, follower_waits_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Streams of a thread that stopped, of one that waits for a worker, and of the list go on after
-    an outage. Meanwhile requests are refused as those of a store that is away.
+    an outage, also one that a follower of threads does not wait for. Meanwhile requests are refused
+    as those of a store that is away.
     """
+    monkeypatch.setattr(following, "OUTAGE_S", follower_waits_s)
     engine = shared.engine
     fork = _mapping(forked(engine, _of(thread_id, body=ForkBody(at=0, start=False))))["threadId"]
 
@@ -264,6 +272,8 @@ def test_an_outage_of_the_database_ends_no_stream(shared: Shared, thread_id: str
                 with pytest.raises(StorageError):
                     await asyncio.to_thread(listed, engine, Asked(query=ListQuery()))
                 assert not await asyncio.to_thread(answers, engine)
+                while follower_waits_s < 0 and _readers(thread_id):
+                    await asyncio.sleep(0.02)
             finally:
                 await asyncio.to_thread(shared.back)
             body = ActionBody(action="kill", threads=[thread_id, fork])

@@ -78,10 +78,10 @@ def test_a_registry_is_replaced_only_in_the_version_that_was_read(
     assert found is not None and found.data == b"# \xc3\xa4\nflows: {}\n"
 
 
-def test_a_document_is_replaced_only_in_the_version_that_was_read(
+def test_a_document_is_changed_only_in_the_version_that_was_read(
     backend: StoreBackend, connect: Connect
 ) -> None:
-    """Names of all folders are kept; the bytes are exact."""
+    """Names of all folders are kept; the bytes are exact. A removal names the version, too."""
     names = ["dispatcher/preferences.json", "packs/git.yaml", "schedules/a.json", "selectors.json"]
     documents, other = backend.documents, connect().documents
     versions = {name: documents.replace(name, b"\0\xff\n", version=None) for name in names}
@@ -94,6 +94,12 @@ def test_a_document_is_replaced_only_in_the_version_that_was_read(
         *[b"\0\xff\n"] * 3,
     ]
     assert documents.read("schedules/none.json") is None
+    with pytest.raises(ChangedMeanwhile):
+        documents.remove(names[0], version=versions[names[0]])
+    documents.remove(names[1], version=versions[names[1]])
+    assert (other.read(names[1]), other.names()) == (None, [names[0], *names[2:]])
+    with pytest.raises(ChangedMeanwhile):
+        other.remove(names[1], version=versions[names[1]])
 
 
 @pytest.mark.parametrize(
@@ -117,6 +123,10 @@ def test_a_thread_has_the_bytes_of_its_lines(backend: StoreBackend, connect: Con
     assert threads.read(BUNDLE, found.thread, from_line=1, limit=2) == found.sealed[1:3]
     assert threads.read(BUNDLE, found.thread, from_line=99) == []
     head = threads.head(BUNDLE, found.thread)
+    absent = ThreadEntry(bundle=BUNDLE, id=thread_id(99))
+    assert threads.heads([absent, ThreadEntry(bundle=BUNDLE, id=found.thread)]) == {
+        found.thread: head
+    }
     assert (head.lines, head.size_bytes, head.digest) == (5, len(found.data), found.digest)
     for bundle, thread in ((BUNDLE, thread_id(9)), (bundle_hash(b""), found.thread)):
         for question in (threads.read, threads.head, threads.notes, threads.archive, threads.open):
