@@ -255,6 +255,31 @@ def test_a_worker_drains_while_threads_wait(scene: Scene) -> None:
     assert engine.verify(caller).ok
 
 
+@pytest.mark.slow
+def test_a_worker_of_another_version_leaves_threads_alone(scene: Scene) -> None:
+    """It is idle at once, though a thread of this version waits. Two seconds."""
+    told("queue", "reset", "--all")
+    [thread] = scene.start("sleeps")
+    other = (
+        "import uncaged_cluster.workers as workers; workers.PROTOCOL = 'uncaged-workflow-other';"
+        "from uncaged_cli.entry import main; main()"
+    )
+    home = scene.directory / "other"
+    home.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", other, "work", "--until-idle", "--json"],
+        env={**environment(), "UNCAGED_WORKFLOW_HOME": str(home)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    scene.wait_until("sleeps", "waits for a worker")
+    scene.engine.kill(thread)
+
+
 def _events(
     worker: subprocess.Popen[str], *, until: str | None = None
 ) -> list[tuple[str, str | None]]:
