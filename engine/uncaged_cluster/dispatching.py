@@ -54,6 +54,7 @@ REAP_S = 1.0
 SETUP_S = 120.0
 _SETUP_NOTE = f"tables of DBOS {version('dbos')} for uncaged-workflow"
 _JSON = DBOSPortableJSONSerializer()
+_LOG = logging.getLogger("dbos")
 
 
 class DbosDispatcher:
@@ -176,12 +177,16 @@ class DbosDispatcher:
             "enable_otlp": False,
             "log_level": "CRITICAL",  # errors of the launch are raised, too
         }
+        # in place of the library's own handler, which keeps the stream of the first launch
+        if not _LOG.handlers and logging.lastResort is not None:
+            _LOG.addHandler(logging.lastResort)
+            _LOG.propagate = False
         DBOS(config=config)
         DBOS.listen_queues([queue])
         if drive is not None:
             DBOS.workflow(name=WORKFLOW)(drive)
         DBOS.launch()
-        logging.getLogger("dbos").setLevel(logging.ERROR)
+        _LOG.setLevel(logging.ERROR)
         if drive is not None:
             # without limits: what is in it was admitted
             DBOS.register_queue(queue, polling_interval_sec=POLL_S, on_conflict="always_update")
