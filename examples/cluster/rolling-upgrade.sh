@@ -89,6 +89,7 @@ until_driven 2 "$old"
 
 say "a worker with another version of journals: it takes the threads that its own version starts"
 worker third "$new"
+third=$last
 start "$new"
 until_driven 3 "$old"
 "$old" ps
@@ -107,3 +108,4 @@ while "$old" ps --json | grep -q threadId; do sleep 0.5; done
 for thread in "${threads[@]}"; do "$old" verify "$thread"; done
 say "the new worker drains, too"
 "$new" work --drain --all
+wait "$third"
