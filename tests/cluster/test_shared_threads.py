@@ -30,9 +30,11 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
+from uncaged_cluster.admitting import COUNT_RUNNING, FIRST_WAITING, WAITING_KINDS
 from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_cluster.threads import ENTRY_COLUMNS
+from uncaged_cluster.workers import PROTOCOL
 from uncaged_engine.api import Engine
 from uncaged_engine.services.stores import ThreadNotes
 from uncaged_engine.shared.dispatch import SharedStore
@@ -250,6 +252,9 @@ def test_pending_threads_are_found_by_index(scene: Scene, postgres: PostgresServ
         for statement, values, index in (
             (PENDING, [[thread]], "workflow_status_pkey"),
             (DRIVEN, [10], "workflow_status_partition_dequeue"),
+            (WAITING_KINDS, [], "workflow_status_partition_dequeue"),
+            (FIRST_WAITING, [["asks"], PROTOCOL, 4], "workflow_status_partition_dequeue"),
+            (COUNT_RUNNING, [["worker-1"]], "workflow_status"),
         ):
             composed = sql.SQL("EXPLAIN " + statement).format(
                 status=sql.Identifier(f"{schema}_dbos", "workflow_status"), columns=ENTRY_COLUMNS
