@@ -12,13 +12,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, Queue
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 from uncaged_cluster.address import parse_address
 from uncaged_cluster.dispatching import POLL_S, dbos_engine
 
 from .flows import VALUE_BYTES
 
 SCHEMA = "bare"
+QUEUE = "benchmark"
 WARM_UP = 20
 DATABASE = "BENCHMARK_DATABASE"
 
@@ -58,8 +59,8 @@ def workflows(count: int, steps: int, slots: int) -> float:
     """Return the milliseconds from the first begin to the last end of queued workflows, *slots* at
     a time.
     """
-    queue = Queue("benchmark", worker_concurrency=slots, polling_interval_sec=POLL_S)
-    handles = [queue.enqueue(short, steps) for _ in range(count)]
+    DBOS.register_queue(QUEUE, worker_concurrency=slots, polling_interval_sec=POLL_S)
+    handles = [DBOS.enqueue_workflow(QUEUE, short, steps) for _ in range(count)]
     spans = [handle.get_result() for handle in handles]
     return (max(end for _, end in spans) - min(begin for begin, _ in spans)) * 1000
 

@@ -16,6 +16,11 @@ from .session import DatabaseSession
 MAX_CONTENT_BYTES = 256 << 20
 """PostgreSQL cannot send a row of 1 GiB; reading one of this size takes several times its size."""
 NAMES_AT_ONCE = 10_000
+_PUT_BLOB = """
+INSERT INTO blobs (name, content) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET put_at = now(),
+    content = CASE WHEN blobs.content = excluded.content THEN blobs.content ELSE excluded.content END
+WHERE blobs.content <> excluded.content OR blobs.put_at < now() - interval '1 hour'
+"""
 
 
 class BundleRows:
@@ -68,10 +73,10 @@ class BlobRows:
     def put(self, data: bytes) -> str:
         require_size("the blob", data)
         name = blob_hash(data)
-        # a damaged row is repaired: the name says which bytes it must have
+        # a damaged row is repaired, since the name says which bytes it must have; an old one is
+        # young again, so that no removal takes it before the line that names it is there
         self._session.query(
-            "INSERT INTO blobs (name, content) VALUES (%s, %s) ON CONFLICT (name)"
-            " DO UPDATE SET content = excluded.content WHERE blobs.content <> excluded.content",
+            _PUT_BLOB,
             [name, data],
         )
         return name

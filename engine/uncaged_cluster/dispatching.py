@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 import sqlalchemy
@@ -47,6 +48,8 @@ APPLICATION = "uncaged-workflow"
 MOST_SCHEMA_CHARACTERS = 58
 """PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
 WORKFLOW = "drive"
+FINISHED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+FORGOTTEN_AT_ONCE = 100
 POLL_S = 0.2
 """How often a worker asks for threads."""
 REAP_S = 1.0
@@ -156,6 +159,25 @@ class DbosDispatcher:
     def agents(self) -> AgentPermits:
         rows = TurnRows(self._session, self._schema)  # beside the session that moves turns
         return WorkerAgents(self._workers, rows.settings)
+
+    def forget(self, *, before_ms: int, progress: Callable[[int], None]) -> None:
+        before = datetime.fromtimestamp(before_ms / 1000, UTC).isoformat()
+        removed = 0
+        with self._explained():
+            while True:
+                found = self._clients().list_workflows(
+                    status=FINISHED,
+                    name=WORKFLOW,
+                    end_time=before,
+                    limit=FORGOTTEN_AT_ONCE,
+                    load_input=False,
+                    load_output=False,
+                )
+                if not found:
+                    return
+                self._clients().delete_workflows([one.workflow_id for one in found])
+                removed += len(found)
+                progress(removed)
 
     def close(self) -> None:
         if self._client is not None:

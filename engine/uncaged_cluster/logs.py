@@ -19,6 +19,7 @@ from uncaged_engine.services.stores import (
     FenceRaised,
     JournalBusy,
     ThreadHead,
+    ending_of,
     stated_digest,
 )
 
@@ -52,7 +53,10 @@ class LogTables:
             "heads": sql.Identifier(f"{kind}s"),
             "lines": sql.Identifier(f"{kind}_lines"),
         }
-        self._append = self._statement(_APPEND)
+        self._has_endings = kind == "thread"
+        endings = sql.SQL(", ending = %s, ended_ms = %s" if self._has_endings else "")
+        self._append = sql.SQL(_APPEND).format(**self._names, endings=endings)
+        self._began = sql.SQL(_BEGAN).format(**self._names, endings=endings)
 
     def write_lines(
         self, cursor: Cursor, number: int, check: ChainCheck, lines: Iterable[bytes]
@@ -62,18 +66,18 @@ class LogTables:
         Raises:
             DamagedError: a line does not follow the chain, or there is none.
         """
+        last = b""
         with cursor.copy(self._statement(_COPY)) as rows:
             rows.set_types(("int8", "int4", "bytea"))
-            for position, line in enumerate(check.checked(lines)):
-                rows.write_row((number, position, line))
+            for position, last in enumerate(check.checked(lines)):
+                rows.write_row((number, position, last))
         if check.lines == 0:
             raise DamagedError(f"{check.subject} has no line")
-        cursor.execute(
-            self._statement(
-                "UPDATE {heads} SET lines = %s, size_bytes = %s, digest = %s WHERE number = %s"
-            ),
-            [check.lines, check.size_bytes, check.digest, number],
-        )
+        values: list[object] = [check.lines, check.size_bytes, check.digest]
+        if self._has_endings:
+            ending = ending_of(last)
+            values += [ending.word, ending.ended_ms]
+        cursor.execute(self._began, [*values, number])
 
     def read(self, log: LogHead, *, from_line: int, limit: int = 0) -> list[bytes]:
         """Return lines from *from_line* on, at most *limit* if it is not 0, checked against the
@@ -171,8 +175,11 @@ class LogTables:
         another fence.
         """
         added, more_bytes = after.lines - before.lines, after.size_bytes - before.size_bytes
+        ending = ending_of(lines[-1])
         values = [
-            *(added, more_bytes, after.digest, self.session.number(), log.number, fence),
+            *(added, more_bytes, after.digest, self.session.number()),
+            *((ending.word, ending.ended_ms) if self._has_endings else ()),
+            *(log.number, fence),
             *(
                 before.lines,
                 before.digest,
@@ -241,6 +248,9 @@ def _damaged(log: LogHead, position: int) -> DamagedError:
     )
 
 
+_BEGAN = """
+UPDATE {heads} SET lines = %s, size_bytes = %s, digest = %s{endings} WHERE number = %s
+"""
 _COPY = "COPY {lines} (log, position, line) FROM STDIN (FORMAT BINARY)"
 _READ = """
 SELECT position, CASE WHEN octet_length(line) <= %s THEN line END FROM (
@@ -251,7 +261,7 @@ WHERE position <= %s OR total - octet_length(line) < %s ORDER BY position
 """
 _APPEND = """
 WITH head AS (
-    UPDATE {heads} SET lines = lines + %s, size_bytes = size_bytes + %s, digest = %s, owner = %s
+    UPDATE {heads} SET lines = lines + %s, size_bytes = size_bytes + %s, digest = %s, owner = %s{endings}
     WHERE number = %s AND fence = %s AND lines = %s AND digest = %s RETURNING number, lines
 ), added AS (
     INSERT INTO {lines} (log, position, line)

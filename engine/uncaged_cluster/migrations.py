@@ -12,7 +12,7 @@ from uncaged_bundles.version import __version__
 
 from .session import Cursor, DatabaseSession
 
-VERSION = 2
+VERSION = 3
 """The version of the tables that this engine reads and writes."""
 
 

@@ -12,6 +12,7 @@ from .conversations import ConversationRows
 from .documents import DocumentRows, RegistryRow
 from .migrations import ready
 from .pending import PendingThreads
+from .retention import RetentionRows
 from .session import DatabaseSession
 from .threads import ThreadRows
 
@@ -28,6 +29,7 @@ class PostgresStore:
         self.conversations = ConversationRows(session)
         self.documents = DocumentRows(session)
         self.queue = PendingThreads(session)
+        self.retention = RetentionRows(session)
 
     @property
     def address(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
+from itertools import chain, islice
 from typing import Any, LiteralString
 
 from psycopg import sql
@@ -11,16 +12,20 @@ from uncaged_bundles.ids import (
     THREAD_ID_LENGTH,
     BundleHash,
     ThreadId,
+    is_bundle_hash,
     parse_bundle_hash,
     parse_thread_id,
 )
 from uncaged_engine.services.stores import (
+    ALL,
+    Candidates,
     ChainCheck,
     LineOwner,
     ThreadEnds,
     ThreadEntry,
     ThreadHead,
     ThreadNotes,
+    flow_in,
     thread_seed,
 )
 
@@ -28,6 +33,7 @@ from .logs import SELECT_HEAD, LogHead, LogTables, head_of
 from .notifications import Notifications
 from .owners import opened
 from .problems import parsed
+from .ranges import prepare_range
 from .session import Cursor, DatabaseSession
 
 SHOWN_CANDIDATES = 10
@@ -36,10 +42,6 @@ ENTRY_COLUMNS = sql.SQL(", ").join(
     sql.Identifier("threads", name) for name in ("bundle", "name", "place", "by_thread", "archived")
 )
 _ENTRY: LiteralString = "SELECT bundle, name, place, by_thread, archived FROM threads"
-_PAGE: LiteralString = f"{_ENTRY} WHERE (place, name) > (%s, %s) ORDER BY place, name LIMIT %s"
-_PAGE_BACK: LiteralString = (
-    f"{_ENTRY} WHERE (place, name) < (%s, %s) ORDER BY place DESC, name DESC LIMIT %s"
-)
 _CANDIDATES: LiteralString = f"{_ENTRY} WHERE name >= %s AND name < %s ORDER BY name LIMIT %s"
 _HEAD: LiteralString = f"{SELECT_HEAD} threads WHERE name = %s AND bundle = %s"
 _BEFORE_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=-2)
@@ -62,21 +64,28 @@ class ThreadRows:
         bundle, thread = parse_bundle_hash(entry.bundle), parse_thread_id(entry.id)
         seed = thread_seed(bundle, thread)
         check = ChainCheck(subject=f"thread {thread}", digest=seed)
+        rest = iter(lines)
+        first = list(islice(rest, 1))
+        flow = flow_in(first[0]) if first else None
         with self._session.transaction() as cursor:
             made = cursor.execute(
-                "INSERT INTO threads (name, bundle, place, by_thread, archived, digest)"
-                " VALUES (%s, %s, CASE WHEN %s THEN nextval('start_order') ELSE -1 END, %s, %s, %s)"
+                "INSERT INTO threads (name, bundle, place, by_thread, archived, digest, flow)"
+                " VALUES (%s, %s, CASE WHEN %s THEN nextval('start_order') ELSE -1 END, %s, %s, %s, %s)"
                 " ON CONFLICT (name) DO NOTHING RETURNING number",
-                [thread, bundle, entry.place >= 0, entry.by_thread, entry.archived, seed],
+                [
+                    *(thread, bundle, entry.place >= 0, entry.by_thread, entry.archived, seed),
+                    flow or "",
+                ],
             ).fetchone()
             if made is None:
                 raise RefusedError(f"{self._session.address} has a thread {thread}")
-            self._tables.write_lines(cursor, made[0], check, lines)
+            self._tables.write_lines(cursor, made[0], check, chain(first, rest))
             # crash here: the lines are sent and not committed; the thread is not there
             cursor.execute(
                 "INSERT INTO thread_notes (thread, info, origin) VALUES (%s, %s, %s)",
                 [made[0], notes.info, notes.origin],
             )
+        prepare_range(self._session, made[0])
 
     def open(self, bundle: BundleHash, thread: ThreadId, *, take_over: bool = False) -> LineOwner:
         with self._session.transaction() as cursor:
@@ -178,13 +187,16 @@ class ThreadRows:
         return found[0]
 
     def page(
-        self, *, after: ThreadEntry | None = None, limit: int, newest_first: bool = False
+        self,
+        *,
+        after: ThreadEntry | None = None,
+        limit: int,
+        newest_first: bool = False,
+        among: Candidates = ALL,
     ) -> list[ThreadEntry]:
         last = after or (_AFTER_ALL if newest_first else _BEFORE_ALL)
-        statement = _PAGE_BACK if newest_first else _PAGE
-        return [
-            entry_of(row) for row in self._session.query(statement, [last.place, last.id, limit])
-        ]
+        statement, values = page_of(among, last, limit=limit, newest_first=newest_first)
+        return [entry_of(row) for row in self._session.query(statement, values)]
 
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:
         rows = self._session.query("SELECT bundle, name FROM removed_threads ORDER BY bundle, name")
@@ -210,6 +222,26 @@ class ThreadRows:
         """Return the head, whose row no other transaction changes until the end of this one."""
         names = [parse_thread_id(thread), parse_bundle_hash(bundle)]
         return _log_head(bundle, thread, cursor.execute(_HEAD + " FOR UPDATE", names).fetchall())
+
+
+def page_of(
+    among: Candidates, last: ThreadEntry, *, limit: int, newest_first: bool
+) -> tuple[LiteralString, list[object]]:
+    """Return the statement of a page, and its values."""
+    beyond, order = ("<", "place DESC, name DESC") if newest_first else (">", "place, name")
+    wanted: LiteralString = f"(place, name) {beyond} (%s, %s)"
+    values: list[object] = [last.place, last.id]
+    if among.flow is not None:
+        wanted += " AND bundle = %s" if is_bundle_hash(among.flow) else " AND flow = %s"
+        values.append(among.flow)
+    if among.endings is None:
+        return f"{_ENTRY} WHERE {wanted} ORDER BY {order} LIMIT %s", [*values, limit]
+    # a part for each ending, which an index has in order
+    part: LiteralString = f"({_ENTRY} WHERE {wanted} AND ending = %s ORDER BY {order} LIMIT %s)"
+    parts = " UNION ALL ".join([part] * len(among.endings))
+    several = [value for one in sorted(among.endings) for value in (*values, one, limit)]
+    statement: LiteralString = f"SELECT * FROM ({parts}) AS found ORDER BY {order} LIMIT %s"  # noqa: S608 - of constants
+    return statement, [*several, limit]
 
 
 def _log_head(bundle: BundleHash, thread: ThreadId, rows: Sequence[tuple[Any, ...]]) -> LogHead:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .door.notifications import Notification
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
+    from .threads.housekeeping import Archived, Pruned
     from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread, ReplayCheck
     from .threads.trial import Decisions, TrialResult
@@ -688,6 +689,61 @@ class Engine:
             NotFoundError: it was removed.
         """
         return summarise_thread(self.store, bundle, thread)
+
+    def remove_threads(self, texts: Sequence[str]) -> Iterator[ThreadId]:
+        """Delete threads, parents before their children; yield the id of each that is gone."""
+        from .threads.removal import parents_first
+
+        # resolve all names first, since `latest` changes
+        found = parents_first(self.store.locate_threads(texts))
+        ids = list(dict.fromkeys(thread for _, thread, _ in found))
+        yield from map(self.remove_thread, ids)
+
+    def prune(
+        self,
+        *,
+        older_than_ms: int,
+        flow: str | None = None,
+        dry_run: bool = False,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Pruned:
+        """Delete threads that ended longer ago than this, of one flow or of all, and what belongs
+        to no thread any more.
+
+        Args:
+            progress: called with a kind of items and their number.
+        """
+        from .threads.housekeeping import prune
+
+        del progress
+        return prune(self, older_than_ms=older_than_ms, flow=flow, dry_run=dry_run)
+
+    def archive(
+        self,
+        texts: Sequence[str],
+        *,
+        older_than_ms: int | None = None,
+        flow: str | None = None,
+        to: Path | None = None,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Archived:
+        """Compress the journals of ended threads.
+
+        Args:
+            texts: these threads. older_than_ms: those that ended longer ago than this, instead;
+                flow: of it. to: where threads of a shared store are moved. progress: as `prune`.
+        Raises:
+            RefusedError: a named thread has not ended.
+            UsageError: *to* is given for a directory, or lacks for a shared store.
+        """
+        from .threads.housekeeping import archive_threads
+
+        del progress
+        if to is not None:
+            raise UsageError(
+                "--to is for threads of a shared store; those of a directory are compressed where they are"
+            )
+        return archive_threads(self, texts, older_than_ms=older_than_ms, flow=flow)
 
     def running(self) -> list[ThreadSummary]:
         """List the threads that workers drive at this moment, those started last first."""

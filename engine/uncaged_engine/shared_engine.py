@@ -14,7 +14,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.errors import (
+    DamagedError,
+    NotFoundError,
+    RefusedError,
+    UncagedError,
+    UsageError,
+)
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
@@ -51,6 +57,7 @@ if TYPE_CHECKING:
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
+    from .threads.housekeeping import Archived, Pruned
     from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread
 
@@ -200,12 +207,16 @@ class SharedEngine(Engine):
         from .threads.paging import ThreadPage
 
         chosen, now_ms = wanted or ThreadFilter(), self.clock_ms()
+        candidates = chosen.candidates()
         after = None if before is None else _entry_at(PagePlace.of(before))
         found: list[ThreadSummary] = []
         looked_at = 0
         while len(found) < limit and (most_read is None or looked_at < most_read):
             entries = self._backend.threads.page(
-                after=after, limit=min(PAGE, max(limit, 10)), newest_first=True
+                after=after,
+                limit=min(PAGE, max(limit, 10)),
+                newest_first=True,
+                among=candidates,
             )
             if not entries:
                 return ThreadPage(threads=tuple(found), before=None)
@@ -387,9 +398,69 @@ class SharedEngine(Engine):
         return []
 
     def remove_thread(self, text: str) -> ThreadId:
-        """Refuse: no thread of a shared store is removed yet."""
-        raise RefusedError(
-            f"{text}: threads of a shared store cannot be removed yet; they stay in {self.address}"
+        """Remove a thread that no worker drives or will drive, and leave a marker."""
+        return self._remove(self._copies.locate(text))
+
+    def remove_threads(self, texts: Sequence[str]) -> Iterator[ThreadId]:
+        entries = {entry.id: entry for entry in map(self._copies.locate, texts)}
+        # a parent was started before its children
+        yield from map(self._remove, sorted(entries.values(), key=lambda one: one.place))
+
+    def _remove(self, entry: ThreadEntry) -> ThreadId:
+        from .shared.retention import remove_shared
+
+        with suppress(DamagedError):  # one that cannot be read can be removed
+            place = self.store.locate_thread(entry.id)
+            require(summarise(self.store, *place), "remove")
+        remove_shared(self._backend, entry)
+        self._copies.forget(entry)
+        return entry.id
+
+    def prune(
+        self,
+        *,
+        older_than_ms: int,
+        flow: str | None = None,
+        dry_run: bool = False,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Pruned:
+        from .shared.retention import prune_shared, show_nothing
+
+        return prune_shared(
+            self._backend,
+            self._dispatch,
+            before_ms=self.clock_ms() - older_than_ms,
+            flow=flow,
+            dry_run=dry_run,
+            progress=progress or show_nothing,
+        )
+
+    def archive(
+        self,
+        texts: Sequence[str],
+        *,
+        older_than_ms: int | None = None,
+        flow: str | None = None,
+        to: Path | None = None,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Archived:
+        """Move ended threads into a directory (`Engine.archive`)."""
+        from .shared.retention import archive_shared, show_nothing
+        from .stores.directory.backend import DirectoryBackend
+
+        if to is None:
+            raise UsageError(
+                "threads of a shared store are moved into a directory: name one with --to DIR"
+            )
+        before_ms = None if older_than_ms is None else self.clock_ms() - older_than_ms
+        return archive_shared(
+            self._backend,
+            self._dispatch,
+            DirectoryBackend.open(to, create=True),
+            named=[self._copies.locate(text) for text in texts],
+            before_ms=before_ms,
+            flow=flow,
+            progress=progress or show_nothing,
         )
 
     def _steer(self, text: str, event: SteeringEvent) -> ThreadId:

@@ -201,7 +201,7 @@ def test_a_hot_path_uses_indexes_and_writes_a_row_for_each_line(
         with pytest.raises(RefusedError):
             used.threads.start(entry_of(found), found.sealed, ThreadNotes())
     after = counted(rows)
-    for table in ("threads", "thread_lines"):
+    for table in ("threads", "thread_lines_first"):
         assert after[table]["scans"] == before[table]["scans"], table
     changed = {
         name: after["threads"][name] - before["threads"][name] for name in ("updated", "hot")

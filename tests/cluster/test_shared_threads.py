@@ -26,7 +26,7 @@ from testbed.journals import Script
 from testbed.postgres import PostgresServer
 from testbed.stored_threads import BUNDLE, entry_of
 from testbed.windows import Window, window
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
@@ -426,3 +426,35 @@ def test_the_setting_names_the_store(scene: Scene, monkeypatch: pytest.MonkeyPat
         assert told("threads").code != 0
     finally:
         config.unlink()
+
+
+def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
+    scene: Scene, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """By name, by age into a directory, and by age. The last test: it takes the threads of the
+    others.
+    """
+    going, named = started("run", "asks"), started("run", "gets")
+    assert told("thread", "rm", going).code == RefusedError.exit_code
+    assert told("kill", named).code == 0
+    assert "in the queue still" in told("thread", "rm", named).err
+    schema = scene.address.partition("schema=")[2]
+    with postgres.connect(options=f"-c search_path={schema}_dbos") as rows:
+        taken = "UPDATE workflow_status SET status = 'SUCCESS' WHERE workflow_uuid <> %s"
+        rows.execute(taken, [going])
+        assert told("archive", named).code == UsageError.exit_code
+        kept = tmp_path / "kept"
+        moved = told("archive", named, "--to", str(kept), "--json").document
+        assert (moved["threadIds"], moved["problems"]) == ([named], [])
+        assert Engine.open(kept).thread(named).summary.status == "killed"
+        would = told("prune", "--older-than", "0s", "--dry-run", "--json").document
+        assert would["dryRun"] and going not in would["threadIds"]
+        found = told("prune", "--older-than", "0s", "--json").document
+        assert (found["threadIds"], found["problems"]) == (would["threadIds"], [])
+        assert told("thread", named).code == NotFoundError.exit_code
+        assert [one["threadId"] for one in told("ps", "--json").document] == [going]
+        assert rows.execute("SELECT workflow_uuid FROM workflow_status").fetchall() == [(going,)]
+        assert told("kill", going).code == 0
+        rows.execute("UPDATE workflow_status SET status = 'SUCCESS'")
+    assert told("thread", "rm", going).out == f"removed {going}\n"
+    assert told("threads", "--json").document == []

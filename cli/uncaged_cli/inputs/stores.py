@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("add", "answer", "conversation", "diff", "disable", "do", "due", "enable", "explain"),
-        *("export", "fork", "graph", "history", "kill", "list", "mcp", "pause"),
+        *("add", "answer", "archive", "conversation", "diff", "disable", "do", "due", "enable"),
+        *("explain", "export", "fork", "graph", "history", "kill", "list", "mcp", "pause", "prune"),
         *("ps", "queue", "queues", "regress", "remove", "resume", "rollback", "run"),
         *("schedule", "schedules", "serve", "show", "thread", "threads", "verify", "work"),
     )

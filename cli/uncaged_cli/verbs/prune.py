@@ -9,10 +9,13 @@ import click
 from uncaged_bundles.errors import UncagedError
 
 from ..display import json_output
+from ..display.counted import shown_progress
 from ..display.durations import parse_age
 from ..display.output import next_step, result
 from ..display.sizes import spell_bytes
+from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -26,14 +29,22 @@ if TYPE_CHECKING:
     metavar="AGE",
     help="Remove threads that ended longer ago than this, such as 30d.",
 )
+@click.option("--flow", metavar="NAME", shell_complete=complete_flows, help="Only of this flow.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@shared_option
 @json_option
-def command(older_than: str, dry_run: bool, as_json: bool) -> None:
-    """Remove old ended threads with their worktrees, refs, empty branches and unused blobs."""
-    older_than_ms = parse_age(older_than)
-    from uncaged_engine.threads.housekeeping import prune
+def command(*, older_than: str, flow: str | None, dry_run: bool, as_json: bool) -> None:
+    """Remove old ended threads with their worktrees, refs, empty branches and unused blobs.
 
-    pruned = prune(open_engine(), older_than_ms=older_than_ms, dry_run=dry_run)
+    A shared store keeps a marker of each, so that no copy brings it back. Its workers go on
+    meanwhile.
+    """
+    older_than_ms = parse_age(older_than)
+    engine = open_engine()
+    with shown_progress() as progress:
+        pruned = engine.prune(
+            older_than_ms=older_than_ms, flow=flow, dry_run=dry_run, progress=progress
+        )
     if as_json:
         document = {
             "threadIds": list(pruned.threads),
@@ -43,12 +54,12 @@ def command(older_than: str, dry_run: bool, as_json: bool) -> None:
         kept = {"kept": list(pruned.kept), "pinned": list(pruned.pinned)}
         json_output.document(document | kept | {"problems": list(pruned.problems)})
     else:
-        show_pruned(pruned, older_than, dry_run=dry_run)
+        show_pruned(pruned, older_than, flow, dry_run=dry_run)
     if pruned.problems:
         raise UncagedError("\n".join(pruned.problems))
 
 
-def show_pruned(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
+def show_pruned(pruned: Pruned, older_than: str, flow: str | None, *, dry_run: bool) -> None:
     for thread_id in sorted(pruned.threads, reverse=True):
         result(thread_id)
     verb = "would remove" if dry_run else "removed"
@@ -63,4 +74,5 @@ def show_pruned(pruned: Pruned, older_than: str, *, dry_run: bool) -> None:
         count = len(pruned.pinned)
         result(f"kept {count} pinned thread{'' if count == 1 else 's'}")
     if dry_run and pruned.threads:
-        next_step(f"uncaged-workflow prune --older-than {shlex.quote(older_than)}")
+        of_flow = "" if flow is None else f" --flow {shlex.quote(flow)}"
+        next_step(f"uncaged-workflow prune --older-than {shlex.quote(older_than)}{of_flow}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import click
 
 from ..display import json_output
-from ..display.output import Styled, is_terminal, next_step, note, result
+from ..display.counted import shown_progress
+from ..display.output import Styled, next_step, note, result
 from ..inputs.options import json_option
 from ..inputs.stores import complete_addresses
 
@@ -111,15 +109,3 @@ def listed(problems: list[str]) -> int:
     for problem in problems:
         note(Styled("problem: ", "red"), problem)
     return 1 if problems else 0
-
-
-@contextmanager
-def shown_progress() -> Iterator[Callable[[str, int], None]]:
-    """Yield a function that shows on a terminal how far a run has come."""
-    if not is_terminal(sys.stderr):
-        yield lambda _kind, _count: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True, highlight=False).status("bundles") as shown:
-        yield lambda kind, count: shown.update(f"{kind}: {count:,}")

@@ -268,17 +268,13 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
 
 @command.command("rm", short_help="Remove threads that are not running.")
 @threads_argument
+@shared_option
 @json_option
 def remove(threads: tuple[str, ...], as_json: bool) -> None:
     """Remove threads that are not running, with their worktrees, refs and empty branches."""
-    engine = open_engine()
-    from uncaged_engine.threads.removal import parents_first
-
-    # resolve all names first, since `latest` changes
-    found = parents_first(engine.store.locate_threads(threads))
-    ids = list(dict.fromkeys(thread_id for _, thread_id, _ in found))
-    for thread_id in ids:
-        engine.remove_thread(thread_id)
+    ids = []
+    for thread_id in open_engine().remove_threads(threads):
+        ids.append(thread_id)
         if not as_json:
             result(f"removed {thread_id}")
     if as_json:

@@ -16,6 +16,7 @@ from ..shared.dispatch import (
     Dispatcher,
     DrivenThread,
     DriveThread,
+    EndedThread,
     LeaveThreads,
     Recorder,
     SharedStore,
@@ -25,6 +26,7 @@ from ..shared.dispatch import (
     ThreadExchange,
     ThreadHandedOver,
     ThreadQueue,
+    ThreadRetention,
 )
 from ..shared.queues import DOCUMENT as QUEUE_DOCUMENT
 from ..shared.queues import QueueSettings, parse_need, parse_settings
@@ -36,6 +38,7 @@ __all__ = [
     "Dispatcher",
     "DriveThread",
     "DrivenThread",
+    "EndedThread",
     "LeaveThreads",
     "QueueSettings",
     "Recorder",
@@ -48,6 +51,7 @@ __all__ = [
     "ThreadExchange",
     "ThreadHandedOver",
     "ThreadQueue",
+    "ThreadRetention",
     "Turn",
     "TurnKind",
     "WaitingTurn",

@@ -7,12 +7,15 @@ from ..journal.chain import conversation_seed
 from ..journal.chain import seed as thread_seed
 from ..journal.chain import stated as stated_digest
 from ..journal.journal import JournalBusy
-from ..journal.lines import END, MAX_LINE_BYTES
+from ..journal.lines import END, MAX_LINE_BYTES, flow_in
 from ..stores.chains import ChainCheck, continued
+from ..stores.endings import OPEN, ending_of
 from ..stores.names import parse_conversation, parse_document
 from ..stores.protocol import (
+    ALL,
     BlobStorage,
     BundleStorage,
+    Candidates,
     ChangedMeanwhile,
     ConversationStorage,
     DocumentStorage,
@@ -31,10 +34,13 @@ from ..stores.protocol import (
 )
 
 __all__ = [
+    "ALL",
     "END",
     "MAX_LINE_BYTES",
+    "OPEN",
     "BlobStorage",
     "BundleStorage",
+    "Candidates",
     "ChainCheck",
     "ChangedMeanwhile",
     "ConversationStorage",
@@ -55,6 +61,8 @@ __all__ = [
     "blob_hash",
     "continued",
     "conversation_seed",
+    "ending_of",
+    "flow_in",
     "parse_conversation",
     "parse_document",
     "stated_digest",

@@ -199,6 +199,13 @@ class ThreadCopies:
             finally:
                 replica.drop_journal(bundle, thread, files=files)
 
+    def forget(self, entry: ThreadEntry) -> None:
+        """Remove the copy of a thread that the store has no more."""
+        with self._lock:
+            if entry.id in self._copies:
+                self._drop(entry.id)
+            self._summaries.pop(entry.id, None)
+
     def close(self) -> None:
         """Release the locks of the copies."""
         for copy in self._copies.values():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, runtime_checkable
 
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -169,6 +169,58 @@ class ThreadQueue(Protocol):
         """Delete the request for a thread, if there is one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedThread:
+    """A thread that has ended. flow: the name under which it was started. ended_ms: the time that
+    its journal states. lines, size_bytes: as `ThreadHead`.
+    """
+
+    entry: ThreadEntry
+    flow: str
+    ended_ms: int
+    lines: int
+    size_bytes: int
+
+
+class ThreadRetention(Protocol):
+    """Search for old threads, and their removal."""
+
+    def ended(
+        self,
+        *,
+        before_ms: int,
+        endings: Collection[str],
+        flow: str | None,
+        after: EndedThread | None,
+        limit: int,
+    ) -> list[EndedThread]:
+        """Return up to *limit* threads that ended before a time, those that ended first first, by
+        an index.
+
+        Args:
+            flow: only of this flow. after: the last one of the page before.
+        """
+
+    def endings(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
+        """Return the ending of those of some threads that the store has (`stores.endings`)."""
+
+    def remove(self, threads: Mapping[ThreadId, int]) -> list[ThreadId]:
+        """Remove threads, in one transaction; return those that were removed.
+
+        Args:
+            threads: with the number of lines that the caller has seen. One that has others by now,
+                or an owner, stays.
+        """
+
+    def sweep(self, *, progress: Callable[[int], None]) -> int:
+        """Remove the blobs that no line of a thread names, unless they were put within the last
+        day, and give the space of empty ranges back; return the bytes of these blobs.
+
+        Args:
+            progress: called with the number of threads whose lines were looked at.
+        """
+
+
 class Dispatcher(Protocol):
     """Dispatcher of one store. The journals decide what was done; a dispatcher decides only who
     drives a thread.
@@ -208,6 +260,14 @@ class Dispatcher(Protocol):
     def agents(self) -> AgentPermits:
         """Return the permits of agents in all workers, for the one of this process."""
 
+    def forget(self, *, before_ms: int, progress: Callable[[int], None]) -> None:
+        """Remove what is kept of threads that were submitted before a time, and that no worker
+        drives or will drive. They can be resumed all the same. In small transactions.
+
+        Args:
+            progress: called with the number of records that were removed.
+        """
+
     def close(self) -> None:
         """Release the connections. Idempotent."""
 
@@ -218,6 +278,9 @@ class SharedStore(StoreBackend, Protocol):
 
     @property
     def queue(self) -> ThreadQueue: ...
+
+    @property
+    def retention(self) -> ThreadRetention: ...
 
     def dispatcher(self) -> Dispatcher:
         """Return the store's dispatcher, which the caller closes.

@@ -8,8 +8,10 @@ the processes of its threads.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import shutil
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +29,9 @@ from ..threads.scratch import ScratchStore, scratch_store
 from ..threads.starting import Chance, granted_bundle
 from .conversations import ConversationCopies
 from .registry import SharedRegistry
+
+RESEND_S = 3600.0
+"""A blob that was sent within this time is not sent again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +128,7 @@ class Replica:
         self.files = files
         self._blobs = BlobDirectory(files.blobs)
         self._known_blobs: set[str] = set()
+        self._sent_s: dict[str, float] = {}
         self.registry = SharedRegistry(files, backend.registry, backend.address)
 
     def bundle(self, bundle: BundleHash) -> Bundle:
@@ -210,9 +216,13 @@ class Replica:
 
     def send_blobs(self, lines: bytes) -> None:
         """Put the blobs that *lines* name into the store; packs are there already."""
-        for name in needed_in(lines) - self._known_blobs:
-            self.backend.blobs.put(self._blobs.get(name))
-            self._known_blobs.add(name)
+        now_s = time.monotonic()
+        for name in needed_in(lines):
+            # a blob that was sent long ago may have been removed with the thread that named it
+            if now_s - self._sent_s.get(name, -math.inf) > RESEND_S:
+                self.backend.blobs.put(self._blobs.get(name))
+                self._sent_s[name] = now_s
+                self._known_blobs.add(name)
 
     def sweep_blobs(self, named: Container[str], *, before_s: float) -> None:
         """Remove the copies of blobs that are not among *named* and were last used before

@@ -18,6 +18,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.joining import JoinedRegistry, RegistryText, join_registries
 
 from ..journal import chain
+from ..journal.blobs import named_in
 from ..journal.lines import END
 from .protocol import (
     ChangedMeanwhile,
@@ -93,6 +94,28 @@ def copy_store(
     return copy.report
 
 
+class ThreadCopy:
+    """Copies of single threads, with their bundles and blobs, and of the registry."""
+
+    def __init__(self, source: StoreBackend, target: StoreBackend) -> None:
+        self._copy = _Copy(source, target, replace=False, progress=lambda _kind, _count: None)
+
+    def registry(self) -> list[str]:
+        """Join the source's registry with the target's; return a sentence for each flow that the
+        target has with other versions.
+        """
+        self._copy.registry()
+        return self._copy.report.problems
+
+    def thread(self, entry: ThreadEntry) -> ThreadHead:
+        """Copy a thread, and return its head in the target.
+
+        Raises:
+            RefusedError: the target has it with other lines. Others: as the stores' methods.
+        """
+        return self._copy.thread(entry)
+
+
 class _Copy:
     """One run."""
 
@@ -129,6 +152,9 @@ class _Copy:
                 self._target.threads.mark_removed(bundle, thread)
         for entry in entries_of(self._source.threads):
             with self._item("threads"):
+                if (entry.bundle, entry.id) in marked and not self._holds(entry):
+                    self._count("threads", copied=False)  # it was removed there
+                    continue
                 self._last = b""
                 self._count("threads", copied=self._thread(entry))
                 if self._last and not self._last.startswith(END):
@@ -190,6 +216,24 @@ class _Copy:
             )
         self._count("documents", copied=not is_same)
         return not is_same
+
+    def _holds(self, entry: ThreadEntry) -> bool:
+        try:
+            self._target.threads.head(entry.bundle, entry.id)
+        except NotFoundError:
+            return False
+        return True
+
+    def thread(self, entry: ThreadEntry) -> ThreadHead:
+        """Copy one thread with what it needs; return its head in the target."""
+        self._target.bundles.put(self._source.bundles.get(entry.bundle))
+        named: set[str] = set()
+        for line in lines_of(self._source.threads, entry.bundle, entry.id):
+            named |= named_in(line)
+        for name in sorted(named):
+            self._target.blobs.put(self._source.blobs.get(name))
+        self._thread(entry)
+        return self._target.threads.head(entry.bundle, entry.id)
 
     def _thread(self, entry: ThreadEntry) -> bool:
         """Copy a thread; return False if it was there."""

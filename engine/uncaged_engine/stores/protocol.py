@@ -23,8 +23,10 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 
 __all__ = [
+    "ALL",
     "BlobStorage",
     "BundleStorage",
+    "Candidates",
     "ChangedMeanwhile",
     "ConversationStorage",
     "DocumentStorage",
@@ -83,6 +85,21 @@ class ThreadEntry:
     place: int = -1
     by_thread: bool = False
     archived: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """Which threads a list is about; a store that has no index for it may give all.
+
+    endings: threads whose last lines say one of these words (`endings.ending_of`); None: any. flow:
+    those that were started under this name, or with the bundle of this hash; None: any.
+    """
+
+    endings: frozenset[str] | None = None
+    flow: str | None = None
+
+
+ALL = Candidates()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,13 +324,19 @@ class ThreadStorage(Protocol):
         """
 
     def page(
-        self, *, after: ThreadEntry | None = None, limit: int, newest_first: bool = False
+        self,
+        *,
+        after: ThreadEntry | None = None,
+        limit: int,
+        newest_first: bool = False,
+        among: Candidates = ALL,
     ) -> list[ThreadEntry]:
         """Return up to *limit* threads, ordered by place, then by id; the next ones after *after*,
         the last entry of the former page. The cost does not depend on the lengths of the threads.
 
         Args:
-            newest_first: in the opposite order.
+            newest_first: in the opposite order. among: leave out others, if that is cheap: the
+                caller looks at each thread all the same.
         """
 
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:

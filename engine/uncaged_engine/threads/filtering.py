@@ -12,6 +12,8 @@ from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.registry import Registry
 
 from ..state.observe import ThreadSummary
+from ..stores.endings import endings_of
+from ..stores.protocol import Candidates
 from .ending import UNSUCCESSFUL
 
 _OPEN = ("paused", "waiting", "interrupted", "unknown")
@@ -56,6 +58,10 @@ class ThreadFilter:
             )
             and (self.text is None or self._has_text(thread, _lower(self.text)))
         )
+
+    def candidates(self) -> Candidates:
+        """Return what a store may leave out of a list."""
+        return Candidates(endings=endings_of(self.statuses), flow=self.flow)
 
     def clause(self) -> tuple[str, list[object]]:
         """Return a clause that each kept summary fits which `fits`, and its values."""

@@ -50,11 +50,15 @@ written.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """Result of `archive`. kept_aside: files with the damaged tails that were cut first."""
+    """Result of `archive`. kept_aside: files with the damaged tails that were cut first. kept: old
+    threads whose parents may still go on. problems: why some threads could not be moved.
+    """
 
     threads: tuple[ThreadId, ...]
     saved_bytes: int
     kept_aside: tuple[Path, ...] = ()
+    kept: tuple[ThreadId, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +75,17 @@ class Pruned:
 
 
 def archive_threads(
-    engine: Engine, threads: Sequence[str], *, older_than_ms: int | None = None
+    engine: Engine,
+    threads: Sequence[str],
+    *,
+    older_than_ms: int | None = None,
+    flow: str | None = None,
 ) -> Archived:
     """Compress journals of ended threads.
 
     Args:
         threads: ids or prefixes. older_than_ms: all that ended longer ago than this, instead.
+            flow: of those, only the threads that were started under this name.
     Raises:
         RefusedError: a named thread has not ended.
     """
@@ -89,7 +98,7 @@ def archive_threads(
             for bundle, thread, path in dict.fromkeys(engine.store.locate_threads(threads))
         ]
     else:
-        places = list(_old(engine, older_than_ms))
+        places = list(_old(engine, older_than_ms, flow))
     for part in (places[at : at + BATCH] for at in range(0, len(places), BATCH)):
         with ExitStack() as locks:
             journals: dict[_Ended, int] = {}
@@ -137,14 +146,16 @@ def _take(store: Store, one: _Ended, kept_aside: list[Path], locks: ExitStack) -
     return journal
 
 
-def prune(engine: Engine, *, older_than_ms: int, dry_run: bool = False) -> Pruned:
-    """Remove threads that ended longer ago than *older_than_ms*, then blobs and worktrees that
-    belong to no thread.
+def prune(
+    engine: Engine, *, older_than_ms: int, flow: str | None = None, dry_run: bool = False
+) -> Pruned:
+    """Remove threads that ended longer ago than *older_than_ms*, of one flow or of all, then blobs
+    and worktrees that belong to no thread.
 
     Each directory is listed once, however many threads are in it.
     """
     removing = _Removing(engine.store, dry_run=dry_run)
-    removing.remove_all(_old(engine, older_than_ms))
+    removing.remove_all(_old(engine, older_than_ms, flow))
     freed = removing.freed_bytes
     if not dry_run:
         for directory in (
@@ -246,13 +257,15 @@ class _Ended:
     seen: Stamp | None = None
 
 
-def _old(engine: Engine, older_than_ms: int) -> Iterator[_Ended]:
+def _old(engine: Engine, older_than_ms: int, flow: str | None) -> Iterator[_Ended]:
     now_ms = time.time_ns() // 1_000_000
     for bundle, thread, path in engine.store.find_journals():
         # it was removed since its directory was read
         with suppress(NotFoundError, FileNotFoundError):
             stamp = stamp_of(os.stat(path))  # noqa: PTH116 - a Path costs ten times as much; before the bytes
             summary, is_settled = read_summary(engine.store, bundle, thread, path)
+            if flow is not None and summary.name != flow:
+                continue
             if summary.status in ENDED and now_ms - summary.updated_ms >= older_than_ms:
                 yield _Ended(bundle, thread, Path(path), stamp if is_settled else None)
 

@@ -24,7 +24,7 @@ from ...journal.journal import JournalBusy
 from ...journal.lines import END
 from ...journal.origin import path_beside
 from ..chains import ChainCheck, joined
-from ..protocol import ThreadEnds, ThreadEntry, ThreadHead, ThreadNotes
+from ..protocol import ALL, Candidates, ThreadEnds, ThreadEntry, ThreadHead, ThreadNotes
 from .owners import FileOwner
 
 _POLL_S = 0.02
@@ -139,8 +139,14 @@ class DirectoryThreads:
         return self._entry(bundle, thread, path.name, self._store.start_order(), children)
 
     def page(
-        self, *, after: ThreadEntry | None = None, limit: int, newest_first: bool = False
+        self,
+        *,
+        after: ThreadEntry | None = None,
+        limit: int,
+        newest_first: bool = False,
+        among: Candidates = ALL,
     ) -> list[ThreadEntry]:
+        del among  # nothing here is cheaper than the caller's look
         places, children = self._store.start_order(), self._store.child_threads()
         entries = [
             self._entry(bundle, thread, path, places, children)
