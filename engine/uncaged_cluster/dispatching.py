@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -34,6 +35,7 @@ from uncaged_engine.services.shared import (
     Turn,
     WorkerOffer,
 )
+from uncaged_engine.services.stores import StoreLacks
 
 from .address import ClusterAddress
 from .admitting import HIGHEST, QUEUE, TurnRows
@@ -53,7 +55,9 @@ FORGOTTEN_AT_ONCE = 100
 POLL_S = 0.2
 """How often a worker asks for threads."""
 REAP_S = 1.0
-"""How often a worker looks for dead ones, and at its own session."""
+"""How often a worker looks for dead ones, and for requests."""
+HEARTBEAT_S = 1.0
+"""How often a worker sends a statement in its session."""
 SETUP_S = 120.0
 _SETUP_NOTE = f"tables of DBOS {version('dbos')} for uncaged-workflow"
 _JSON = DBOSPortableJSONSerializer()
@@ -111,15 +115,17 @@ class DbosDispatcher:
         offer: WorkerOffer,
         until_idle: bool,
         stop: threading.Event,
+        silent_s: float,
         started: Callable[[], None],
     ) -> None:
         number = self._session.number()
+        self._session.give_up_after(silent_s)  # others take over then
         lost, has_room = threading.Event(), threading.Event()
 
         def drive_workflow(bundle: str, thread: str, from_line: int = 0) -> str:
             try:
                 return drive(parse_bundle_hash(bundle), parse_thread_id(thread), from_line, _record)
-            except StorageError:  # also `StoreLost`
+            except (StorageError, DBAPIError):  # also `StoreLost`
                 lost.set()
                 threading.Event().wait()  # rule 3
                 raise
@@ -133,28 +139,30 @@ class DbosDispatcher:
             self._launch(worker_name(self._session), queue_of(number), drive_workflow)
         self._workers.announce(offer, PROTOCOL)
         started()
-        reap_s = time.monotonic()
-        while not stop.is_set():
-            if time.monotonic() >= reap_s:
-                self._require_session(number, lost)
-                self._obey(steer)
-                with self._explained():
-                    self._reap()
-                if until_idle and not self._any_pending(offer):
-                    break
-                reap_s = time.monotonic() + REAP_S
-            has_room.clear()
-            if self._workers.is_to_drain(number):
-                stop.set()
-            elif self._turns.waiting_kinds():
-                self._take(number, offer)
-            has_room.wait(POLL_S)
-        # not after an error: others drive the threads then
-        while not leave():
+        attended: Future[None] = Future()
+
+        def attend() -> None:
+            try:
+                self._attend(
+                    (number, offer),
+                    (steer, leave),
+                    silent_s=silent_s,
+                    until_idle=until_idle,
+                    stop=stop,
+                    has_room=has_room,
+                )
+            except BaseException as exc:
+                attended.set_exception(exc)
+            else:
+                attended.set_result(None)
+
+        # beside the heartbeat, which no other connection and no lock may delay
+        threading.Thread(target=attend, name="attend", daemon=True).start()
+        while not attended.done():
             self._require_session(number, lost)
-            self._obey(steer)
-            time.sleep(POLL_S)
-        self._retire(number)
+            with suppress(TimeoutError):
+                attended.result(HEARTBEAT_S)
+        attended.result()
 
     def agents(self) -> AgentPermits:
         rows = TurnRows(self._session, self._schema)  # beside the session that moves turns
@@ -184,6 +192,43 @@ class DbosDispatcher:
             self._client.destroy()
         self._watching.close()
         self._engine.dispose()
+
+    def _attend(
+        self,
+        worker: tuple[int, WorkerOffer],
+        drivers: tuple[SteerThread, LeaveThreads],
+        *,
+        silent_s: float,
+        until_idle: bool,
+        stop: threading.Event,
+        has_room: threading.Event,
+    ) -> None:
+        """Take turns, carry out requests, and give back what dead workers have taken, until this
+        worker has left its threads.
+        """
+        (number, offer), (steer, leave) = worker, drivers
+        reap_s = time.monotonic()
+        while not stop.is_set():
+            has_room.clear()
+            with suppress(StoreLacks):  # until the server has space, or a frozen client was ended
+                if time.monotonic() >= reap_s:
+                    self._obey(steer)
+                    with self._explained():
+                        self._reap(silent_s)
+                    if until_idle and not self._any_pending(offer):
+                        break
+                    reap_s = time.monotonic() + REAP_S
+                if self._workers.is_to_drain(number):
+                    stop.set()
+                elif self._turns.waiting_kinds():
+                    self._take(number, offer)
+            has_room.wait(POLL_S)
+        # not after an error: others drive the threads then
+        while not leave():
+            with suppress(StoreLacks):
+                self._obey(steer)
+            time.sleep(POLL_S)
+        self._retire(number)
 
     def _launch(self, executor: str, queue: str, drive: Callable[[str, str], str] | None) -> None:
         """Start DBOS in this process, and bring its tables to its version. queue: of workflows that
@@ -217,7 +262,7 @@ class DbosDispatcher:
         self._session.query("SELECT 1")  # a session without a statement counts as frozen
         if lost.is_set() or self._session.number() != number:
             raise StorageError(
-                f"{self._session.address}: this worker's session ended, and others drive its threads; start it again"
+                f"{self._session.address}: this worker's session ended, and others drive its threads"
             )
 
     def _obey(self, steer: SteerThread) -> None:
@@ -247,15 +292,16 @@ class DbosDispatcher:
             if alone:
                 self._turns.take(number, offer, self._move, self._session.query)
 
-    def _reap(self) -> None:
-        """Give back what dead workers have taken, and end the sessions of frozen ones. One worker
+    def _reap(self, silent_s: float) -> None:
+        """Give back what dead workers have taken, and end the sessions of silent ones. One worker
         at a time does this.
         """
         with self._turns.alone() as alone:
             if not alone:
                 return
             workers = self._workers.names()
-            dead = [workers[name] for name in dead_workers(self._watching, workers)]
+            found = dead_workers(self._watching, workers, silent_s=silent_s)
+            dead = [workers[name] for name in found]
             if dead:
                 self._turns.give_back(dead, self._move)
                 self._forget(dead)
@@ -356,6 +402,8 @@ def dbos_engine(address: ClusterAddress) -> sqlalchemy.Engine:
             made = connect(address)
         except UncagedError as exc:
             raise exc.__cause__ or exc from None
+        # DBOS does not try again; the server ends a frozen client sooner
+        made.execute("SET lock_timeout = '10min'")
         made.autocommit = False
         return made
 

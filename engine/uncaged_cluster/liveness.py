@@ -13,17 +13,15 @@ from collections.abc import Iterable
 
 from .session import DatabaseSession, session_lock
 
-FROZEN_S = 60.0
-"""A worker's session without a statement for so long belongs to a frozen process, or to a host that
-is gone. Workers send one every second.
-"""
 _WORKER = re.compile(r".*#([0-9]+)")
-_END_FROZEN = """
+# also one whose client does not read the result of a statement
+_END_SILENT = """
 SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND objsubid = 1 AND granted
 AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-AND (classid::bigint << 32) | objid::bigint = %s
-AND state = 'idle' AND state_change < clock_timestamp() - make_interval(secs => %s)
+AND (classid::bigint << 32) | objid::bigint = ANY(%s)
+AND (state <> 'active' OR wait_event_type = 'Client')
+AND state_change < clock_timestamp() - make_interval(secs => %s)
 """
 
 
@@ -32,16 +30,20 @@ def worker_name(session: DatabaseSession) -> str:
     return f"{socket.gethostname()}.{os.getpid()}#{session.number()}"
 
 
-def dead_workers(
-    session: DatabaseSession, names: Iterable[str], *, frozen_s: float = FROZEN_S
-) -> set[str]:
-    """Return those of some workers whose sessions have ended. The sessions of frozen ones are ended
+def dead_workers(session: DatabaseSession, names: Iterable[str], *, silent_s: float) -> set[str]:
+    """Return those of some workers whose sessions have ended. The sessions of silent ones are ended
     now, and found by the next call.
 
     Args:
-        session: none of a worker's own. frozen_s: see `FROZEN_S`.
+        session: none of a worker's own. silent_s: a session without a statement for so long belongs
+            to a frozen process, or to a host that is gone. Workers send one every second.
     """
-    return {name for name in names if not _lives(session, name, frozen_s)}
+    known = set(names)
+    living = living_workers(session, known)
+    if living:
+        keys = [session.lock_key(session_lock(_number(name) or 0)) for name in living]
+        session.query(_END_SILENT, [keys, silent_s])
+    return known - living
 
 
 def living_workers(session: DatabaseSession, names: Iterable[str]) -> set[str]:
@@ -50,21 +52,12 @@ def living_workers(session: DatabaseSession, names: Iterable[str]) -> set[str]:
     Args:
         session: none of a worker's own.
     """
-    with session.transaction():
-        return {
-            name
-            for name in names
-            if (found := _WORKER.fullmatch(name)) is not None and session.lives(int(found[1]))
-        }
+    numbers = {name: number for name in names if (number := _number(name)) is not None}
+    living = session.living(set(numbers.values()))
+    return {name for name, number in numbers.items() if number in living}
 
 
-def _lives(session: DatabaseSession, name: str, frozen_s: float) -> bool:
+def _number(name: str) -> int | None:
+    """Return the number of a worker's session; None for a name that is no worker's."""
     found = _WORKER.fullmatch(name)
-    if found is None:
-        return False
-    number = int(found[1])
-    with session.transaction():
-        if not session.lives(number):
-            return False
-    session.query(_END_FROZEN, [session.lock_key(session_lock(number)), frozen_s])
-    return True
+    return None if found is None else int(found[1])

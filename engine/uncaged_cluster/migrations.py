@@ -105,6 +105,7 @@ def _version(session: DatabaseSession) -> int:
 def _migrate(session: DatabaseSession) -> None:
     with session.transaction() as cursor:
         # one process at a time; the lock ends with the transaction
+        cursor.execute("SET LOCAL lock_timeout = '1min'")
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [session.lock_key("migrations")])
         if not has_schema(session, session.address.schema):
             check_may_make(session, session.address.schema)

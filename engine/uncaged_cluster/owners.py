@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 from uncaged_bundles.errors import DamagedError, StorageError, UncagedError
@@ -11,11 +12,16 @@ from uncaged_engine.services.stores import (
     FenceRaised,
     JournalBusy,
     LineOwner,
+    StoreLacks,
     ThreadHead,
     continued,
 )
 
 from .logs import LogHead, LogTables
+
+RELEASE_S = 90.0
+"""How long an owner that leaves waits for what the server lacks, or for a frozen client's end."""
+LACK_S = 0.5
 
 
 class LogOwner(LineOwner):
@@ -48,6 +54,8 @@ class LogOwner(LineOwner):
                 return before
             try:
                 done = self._tables.append(self._log, self._fence, before, lines, after)
+            except StoreLacks:
+                raise  # nothing was written
             except UncagedError:
                 # whether the lines are in the database is unknown; the next owner reads them
                 self._is_broken = True
@@ -63,10 +71,15 @@ class LogOwner(LineOwner):
             if self._is_closed:
                 return
             self._is_closed = True
-            try:
-                self._tables.release(self._log, self._fence)
-            except UncagedError:
-                return  # the session has ended, and the ownership with it
+            give_up_s = time.monotonic() + RELEASE_S
+            while time.monotonic() < give_up_s:
+                try:
+                    self._tables.release(self._log, self._fence)
+                    return
+                except StoreLacks:
+                    time.sleep(LACK_S)  # the session lives, and would stay the owner
+                except UncagedError:
+                    return  # the session has ended, and the ownership with it
 
     def _require_usable(self) -> None:
         if self._is_closed:

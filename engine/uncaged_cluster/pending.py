@@ -55,6 +55,10 @@ class PendingThreads:
             for row, worker in zip(rows, workers, strict=True)
         }
 
+    def owner(self, thread: ThreadId) -> str:
+        rows = self._rows(OWNER, [thread])
+        return str(rows[0][0]) if rows else ""
+
     def driven(self, *, limit: int) -> list[DrivenThread]:
         rows = self._rows(DRIVEN, [limit])
         workers = self._workers((status, executor) for status, executor, *_ in rows)
@@ -179,6 +183,12 @@ WAITING_KIND = """
 SELECT queue_partition_key FROM {status}
 WHERE workflow_uuid >= %s AND workflow_uuid < %s || 'a' AND status = 'ENQUEUED'
 AND queue_name = 'threads'
+"""
+OWNER = """
+SELECT found.executor_id FROM threads JOIN {status} AS found
+ON found.workflow_uuid >= threads.name AND found.workflow_uuid < threads.name || 'a'
+WHERE threads.name = %s AND found.status = 'PENDING'
+AND split_part(found.executor_id, '#', 2) = threads.owner::text LIMIT 1
 """
 # constants, of which the server can see that an index of these rows alone has them all
 DRIVEN = """

@@ -14,11 +14,14 @@ from uncaged_bundles.errors import (
     UncagedError,
     UsageError,
 )
-from uncaged_engine.services.stores import StoreRefused
+from uncaged_engine.services.stores import StoreLacks, StoreRefused
 
 from .address import ClusterAddress
 
 T = TypeVar("T")
+_UNDONE = ("53", "40001", "40P01", "57014")
+"""Codes of statements that were not carried out: a resource lacked, or the server cancelled them.
+"""
 
 
 class ConnectionLost(StorageError):
@@ -85,11 +88,11 @@ def _problem(exc: psycopg.Error, address: ClusterAddress) -> UncagedError | None
                 f"{address}: read-only ({reason}); take the primary server's address, or reset default_transaction_read_only"
             )
         case errors.LockNotAvailable():
-            return StorageError(
+            return StoreLacks(
                 f"{address}: another process holds a lock for too long ({reason}); try again, or look at pg_stat_activity"
             )
         case errors.DiskFull():
-            return StorageError(
+            return StoreLacks(
                 f"{address}: the database's disk is full ({reason}); free space there"
             )
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.InvalidSchemaName():
@@ -114,8 +117,10 @@ def _problem(exc: psycopg.Error, address: ClusterAddress) -> UncagedError | None
             )
         case psycopg.OperationalError() if exc.sqlstate is None:
             return ConnectionLost(f"{address}: the connection was lost ({reason}); try again")
-        case psycopg.OperationalError():  # of the server's resources: memory, connections, time
-            return StorageError(f"{address}: {reason}; correct that on the server, then try again")
+        case psycopg.OperationalError():
+            # of the server's resources: memory, connections, time
+            kind = StoreLacks if (exc.sqlstate or "").startswith(_UNDONE) else StorageError
+            return kind(f"{address}: {reason}; correct that on the server, then try again")
         case _:
             return None
 

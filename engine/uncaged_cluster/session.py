@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from _blake2 import blake2b
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, LiteralString, TypeVar
 
@@ -38,8 +38,8 @@ _CONNECTION_OPTIONS: dict[str, Any] = {  # an address's own parameters come firs
     "tcp_user_timeout": 30_000,
 }
 _SETTINGS = (
-    "SET lock_timeout = '30s'",
-    "SET idle_in_transaction_session_timeout = '5min'",
+    "SET lock_timeout = '5s'",  # of a row: threads of execution that share the session wait, too
+    "SET idle_in_transaction_session_timeout = '1min'",  # what a frozen client has locked
     "SET standard_conforming_strings = on",
 )
 
@@ -48,7 +48,11 @@ Answer = TypeVar("Answer")
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that gives a server up which does not answer, though its host lives."""
+    """A connection that gives a server up which does not answer, though its host lives. answer_s:
+    after so long; None for `ANSWER_TIMEOUT_S`.
+    """
+
+    answer_s: float | None = None
 
     def wait(
         self,
@@ -56,8 +60,9 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         interval: float = WAKE_S,
         timeout: float | None = None,
     ) -> Answer:
+        chosen_s = (self.answer_s or ANSWER_TIMEOUT_S) if timeout is None else timeout
         try:
-            return super().wait(gen, interval, ANSWER_TIMEOUT_S if timeout is None else timeout)
+            return super().wait(gen, interval, chosen_s)
         except psycopg.OperationalError:
             if timeout is None and self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                 self.pgconn.finish()  # a late answer would be taken for that of the next statement
@@ -104,6 +109,7 @@ class DatabaseSession:
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._number: int | None = None
+        self._answer_s: float | None = None
         self._closed = False
 
     @contextmanager
@@ -141,14 +147,32 @@ class DatabaseSession:
                 self._number = int(number)
             return self._number
 
+    def give_up_after(self, answer_s: float) -> None:
+        """Close the connection once a statement has no answer after *answer_s*."""
+        with self._lock:
+            self._answer_s = answer_s
+            if self._connection is not None:
+                self._connection.answer_s = answer_s
+
     def lives(self, number: int) -> bool:
-        """Tell whether the session with this number has not ended. Call it inside a transaction."""
-        if number == self._number:
-            return True
-        key = self.lock_key(session_lock(number))
+        """Tell whether the session with this number has not ended. Call it inside a transaction,
+        where it stays ended.
+        """
+        return number in self.living({number})
+
+    def living(self, numbers: Collection[int]) -> set[int]:
+        """Return those of some sessions' numbers whose sessions have not ended."""
+        others = [number for number in numbers if number != self._number]
+        if not others:
+            return set(numbers)
+        keys = [self.lock_key(session_lock(number)) for number in others]
         # shared: two who ask at the same time do not take each other for the owner
-        [(free,)] = self.query("SELECT pg_try_advisory_xact_lock_shared(%s)", [key])
-        return not free
+        free = self.query(
+            "SELECT pg_try_advisory_xact_lock_shared(key) FROM unnest(%s::bigint[]) AS asked (key)",
+            [keys],
+        )
+        ended = {number for number, (is_free,) in zip(others, free, strict=True) if is_free}
+        return set(numbers) - ended
 
     def lock_key(self, name: str) -> int:
         """Return the key of an advisory lock of this schema."""
@@ -173,6 +197,7 @@ class DatabaseSession:
         if self._connection is None or self._connection.closed:
             self._number = None  # its lock ended with the session
             self._connection = connect(self.address)
+            self._connection.answer_s = self._answer_s
         return self._connection
 
 

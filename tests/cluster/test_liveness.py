@@ -32,9 +32,9 @@ def test_a_worker_dies_with_its_session(sessions: list[DatabaseSession]) -> None
     """Its name says which one; a name without a session's number is that of none."""
     worker, _, watching = sessions
     name = worker_name(worker)
-    assert dead_workers(watching, [name, "setup"]) == {"setup"}
+    assert dead_workers(watching, [name, "setup"], silent_s=60) == {"setup"}
     worker.close()
-    while dead_workers(watching, [name]) != {name}:
+    while dead_workers(watching, [name], silent_s=60) != {name}:
         pass  # the server notices that the client has gone
 
 
@@ -94,7 +94,7 @@ def test_a_long_statement_is_not_frozen(sessions: list[DatabaseSession]) -> None
         late = pool.submit(worker.query, take)
         while watching.query("SELECT 1 FROM pg_locks WHERE NOT granted") == []:
             assert not late.done()
-        assert dead_workers(watching, [name], frozen_s=0) == set()
+        assert dead_workers(watching, [name], silent_s=0) == set()
         other.query(give)
         late.result()
 
@@ -104,7 +104,7 @@ def test_two_who_ask_at_once_both_see_a_death(sessions: list[DatabaseSession]) -
     worker, other, watching = sessions
     number = worker.number()
     worker.close()
-    while dead_workers(watching, [f"w#{number}"]) == set():
+    while dead_workers(watching, [f"w#{number}"], silent_s=60) == set():
         pass  # the server notices that the client has gone
     with watching.transaction(), other.transaction():
         assert not watching.lives(number)
@@ -121,11 +121,11 @@ def test_a_frozen_owner_is_ended_and_appends_no_more(sessions: list[DatabaseSess
     thread = started(store)
     name, more = worker_name(frozen), script(steps=3).sealed[len(thread.sealed) :]
     owner = store.threads.open(thread.bundle, thread.thread)
-    assert dead_workers(watching, [name], frozen_s=3600) == set()
+    assert dead_workers(watching, [name], silent_s=3600) == set()
     with pytest.raises(JournalBusy):
         taking.threads.open(thread.bundle, thread.thread)
-    assert dead_workers(watching, [name], frozen_s=0) == set()
-    while dead_workers(watching, [name]) == set():
+    assert dead_workers(watching, [name], silent_s=0) == set()
+    while dead_workers(watching, [name], silent_s=60) == set():
         pass  # the server ends the session
     with taking.threads.open(thread.bundle, thread.thread) as taken:
         taken.append(more)

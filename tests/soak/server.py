@@ -17,11 +17,10 @@ SLOWEST_S = 0.4
 
 
 class World:
-    """Counts the requests of each idempotency key. on_request: called with the key before the
-    answer is sent.
-    """
+    """Counts the requests of each idempotency key. slowest_s: the longest time before an answer."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, *, slowest_s: float = SLOWEST_S) -> None:
+        self._slowest_s = slowest_s
         self.requests: Counter[str] = Counter()
         self._chance = chance
         self._lock = threading.Lock()
@@ -29,7 +28,7 @@ class World:
     def receive(self, key: str) -> None:
         with self._lock:
             self.requests[key] += 1
-            pause_s = self._chance.uniform(0, SLOWEST_S)
+            pause_s = self._chance.uniform(0, self._slowest_s)
         time.sleep(pause_s)  # so that a kill meets requests in flight
 
 

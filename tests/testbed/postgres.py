@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,8 +73,8 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Start a server; end it by its process id."""
+def postgres_server(**settings: object) -> Iterator[PostgresServer]:
+    """Start a server; end it by its process id. settings: in place of those of `SETTINGS`."""
     bin_directory = programs()
     assert bin_directory is not None
     directory = Path(
@@ -84,7 +84,7 @@ def postgres_server() -> Iterator[PostgresServer]:
         os.chown(directory, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     try:
         password = _initialise(bin_directory, directory)
-        port, process = _started(bin_directory, directory)
+        port, process = _started(bin_directory, directory, settings)
         try:
             yield PostgresServer(directory=directory, port=port, password=password, process=process)
         finally:
@@ -110,7 +110,9 @@ def _initialise(bin_directory: Path, directory: Path) -> str:
     return password
 
 
-def _started(bin_directory: Path, directory: Path) -> tuple[int, subprocess.Popen[bytes]]:
+def _started(
+    bin_directory: Path, directory: Path, chosen: Mapping[str, object]
+) -> tuple[int, subprocess.Popen[bytes]]:
     """Start the server at a free port. Another process may take the port first; then take the
     next one.
     """
@@ -120,6 +122,7 @@ def _started(bin_directory: Path, directory: Path) -> tuple[int, subprocess.Pope
             port: int = free.getsockname()[1]
         settings = {
             **SETTINGS,
+            **chosen,
             "listen_addresses": "127.0.0.1",
             "port": str(port),
             "unix_socket_directories": str(directory),

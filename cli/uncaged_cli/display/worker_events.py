@@ -45,6 +45,16 @@ class WorkerEvents:
         else:
             note(Styled("warning: ", "yellow"), f"thread {thread} {problem}")
 
+    def lost(self, problem: str) -> None:
+        """Print that the worker lost the database, and that a new one begins in its place."""
+        number = len(self._driven)
+        self._print(
+            {"event": "lost", "threads": number, "message": problem},
+            f"{problem}; it begins anew, and other workers take over {_threads(number)} that it drove"
+            if number
+            else f"{problem}; it begins anew",
+        )
+
     def stopping(self) -> None:
         """Print that the worker takes no more threads, and what it waits for."""
         self.is_stopping = True

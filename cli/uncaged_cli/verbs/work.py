@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-from uncaged_bundles.errors import UncagedError, UsageError
+from uncaged_bundles.errors import StorageError, UncagedError, UsageError
 
 from ..display import json_output
 from ..display.output import Styled, note, result
@@ -21,6 +21,7 @@ from ..entry import EXIT_INTERRUPTED
 from ..inputs.options import json_option
 from ..inputs.stores import needed_store, shared_option, tell_made
 from ..worker_offers import offer_of, workers_named
+from ..worker_renewal import Renewal
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash, ThreadId
@@ -127,6 +128,14 @@ def _work(
     _end_on_signals(stop, events)
     chance = Chance()
     run_child = children_in(chosen.address, store, chance)
+    renewal = Renewal.of_process()
+    if not renewal.wait_for(chosen, stop):
+        _leave(0)
+
+    def started() -> None:
+        renewal.started()
+        events.started(backend.address, offer)
+
     with (
         opened_shared(chosen.address, is_visible=chosen.is_visible, made=tell_made) as backend,
         closing(backend.dispatcher()) as dispatcher,
@@ -134,8 +143,14 @@ def _work(
     ):
         with suppress(StoreRefused):  # a user who may only drive threads
             add_our_flows(copies.registry, chance.clock_ms())
+        place = worker_place(chance.clock_ms)
         driving = ThreadDriving(
-            copies, worker_place(chance.clock_ms), events.warned, run_child, dispatcher.agents()
+            copies,
+            place,
+            events.warned,
+            run_child,
+            backend.queue.owner,
+            agents=dispatcher.agents(),
         )
 
         def leave() -> bool:
@@ -153,9 +168,13 @@ def _work(
                 offer=offer,
                 until_idle=until_idle,
                 stop=stop,
-                started=lambda: events.started(backend.address, offer),
+                silent_s=config.limits.worker_s,
+                started=started,
             )
         except UncagedError as exc:
+            if isinstance(exc, StorageError) and renewal.is_possible and not stop.is_set():
+                events.lost(str(exc))
+                renewal.begin_anew()
             note(Styled("error: ", "red"), str(exc))
             _leave(exc.exit_code)  # threads that others drive by now must not go on here
         driving.close()

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _POLL_S = 0.5
+_OUTAGE_POLL_S = 2.0
 
 
 def child_id(context: EffectContext) -> ThreadId:
@@ -135,12 +136,28 @@ def children_in(address: str, home: Store, chance: Chance) -> RunChild:
     ) -> Outcome:
         from ..shared_engine import shared_engine  # a worker of a directory does without
 
-        with shared_engine(
-            address, home, is_visible=False, report=_report_nothing, chance=chance
-        ) as engine:
-            return run_to_end(
-                engine, context, flow=flow, prompt=prompt, params=params, max_rounds=max_rounds
-            )
+        while True:
+            try:
+                with shared_engine(
+                    address, home, is_visible=False, report=_report_nothing, chance=chance
+                ) as engine:
+                    return run_to_end(
+                        engine,
+                        context,
+                        flow=flow,
+                        prompt=prompt,
+                        params=params,
+                        max_rounds=max_rounds,
+                    )
+            except (StorageError, EnvironmentLacks) as exc:
+                # a parent that was left would wait for a person; the child, if it began, is found
+                if not isinstance(exc, StorageError) and not isinstance(
+                    exc.__cause__, StorageError
+                ):
+                    raise
+                context.progress({"text": f"waits: {exc}"})
+            if context.cancel.wait(_OUTAGE_POLL_S):
+                return Void(word="killed", message="killed while the store could not be used")
 
     return run_child
 

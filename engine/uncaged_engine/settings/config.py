@@ -53,6 +53,7 @@ class LimitSettings:
     bundle_s: time limit of a generator's computation between two effects. agent_s: time limit of
     one answer of an agent.
     agents: number of agents that work at once, over all stores of the user on this machine.
+    worker_s: after so long without a sign of life another worker of a shared store counts as dead.
     max_cost: US dollars per thread.
     """
 
@@ -60,6 +61,7 @@ class LimitSettings:
     max_steps: int = 10_000
     bundle_s: float = 10.0
     agent_s: float = 3600.0
+    worker_s: float = 60.0
     agents: int = 4
     max_cost: float | None = None
     max_tokens: int | None = None

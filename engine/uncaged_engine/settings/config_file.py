@@ -315,6 +315,7 @@ def limit_settings(section: LimitsSection) -> LimitSettings:
         max_journal_bytes=section.max_journal_bytes,
         bundle_s=section.bundle_seconds,
         agent_s=section.agent_seconds,
+        worker_s=section.worker_seconds,
         history_chars=section.history_characters,
     )
 

@@ -55,6 +55,7 @@ class LimitsSection(StrictSection):
     max_journal_bytes: Annotated[int, Field(ge=0)] = 1 << 30
     bundle_seconds: Annotated[float, Field(gt=0)] = 10.0
     agent_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    worker_seconds: Annotated[float, Field(ge=3, le=3600)] = 60.0
     history_characters: Annotated[int, Field(ge=1000)] = 60_000
 
 

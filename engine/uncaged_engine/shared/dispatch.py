@@ -157,6 +157,11 @@ class ThreadQueue(Protocol):
             since_ms: `until_ms` of the last look; None: only return the present time.
         """
 
+    def owner(self, thread: ThreadId) -> str:
+        """Return the worker that drives a thread and is the owner of its lines at present; empty if
+        none is.
+        """
+
     def request(self, thread: ThreadId, event: SteeringEvent) -> None:
         """Ask the worker that drives a thread to pause or kill it; durable when this returns. A
         kill replaces a pause.
@@ -243,6 +248,7 @@ class Dispatcher(Protocol):
         offer: WorkerOffer,
         until_idle: bool,
         stop: threading.Event,
+        silent_s: float,
         started: Callable[[], None],
     ) -> None:
         """Drive threads that *offer* takes, by the rules of `admission`, until *stop* is set or the
@@ -251,6 +257,8 @@ class Dispatcher(Protocol):
         Args:
             stop: is set when the worker begins to drain.
             started: called once this worker can take threads.
+            silent_s: a worker without a sign of life for so long is dead, and this one ends once
+                the store has not answered for so long.
             until_idle: return as well once no thread that it takes is pending.
         Raises:
             StorageError: the store was lost. Threads of this process may be driven by others: it

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from ..state.observe import summarise
 from ..steps.driver import Driver
 from ..steps.observing import Observers
 from ..steps.request import DriveRequest, WorkerContext
-from ..stores.protocol import LineOwner
+from ..stores.protocol import LineOwner, StoreLacks
 from ..stores.reading import lines_of
 from ..threads.preparing import forget
 from ..threads.steering import end_leftovers
@@ -47,9 +48,13 @@ START_GRACE_S = 30.0
 OWNER_GRACE_S = 60.0
 """How long the session of a former owner may take to end."""
 RETRY_S = 0.2
+LACK_S = 1.0
+"""How long a worker waits before it asks a store again that lacked something."""
 OBSERVERS_S = 5.0
 MISSING = "missing"
 """The word for a thread that its starter never wrote."""
+ELSEWHERE = "elsewhere"
+"""The word for a thread that another worker drives, which took it from the queue before."""
 
 
 class StoreLost(StorageError):
@@ -76,15 +81,18 @@ class ThreadDriving:
         place: WorkerPlace,
         report: Callable[[ThreadId, str], None],
         run_child: RunChild,
+        driver_of: Callable[[ThreadId], str],
+        *,
         agents: AgentPermits | None = None,
     ) -> None:
         """
         Args:
             report: called with a sentence for a thread that cannot be driven here. run_child,
-                agents: see `ThreadContext`.
+                agents: see `ThreadContext`. driver_of: see `ThreadQueue.owner`.
         """
         self._agents = agents
         self._run_child = run_child
+        self._driver_of = driver_of
         self._report = report
         self._replica = replica
         self._place = place
@@ -96,6 +104,7 @@ class ThreadDriving:
         self._leaving = False
         self._driven = 0
         self._counting = threading.Lock()
+        self._waiting: set[ThreadId] = set()
 
     def steer(self, thread: ThreadId, event: str) -> bool:
         """Pause or kill a thread (`SteerThread`).
@@ -152,8 +161,8 @@ class ThreadDriving:
         self, bundle: BundleHash, thread: ThreadId, from_line: int, record: Recorder
     ) -> str:
         owner = self._owned(bundle, thread)
-        if owner is None:
-            return "interrupted" if self._leaving else MISSING
+        if isinstance(owner, str):
+            return owner
         with owner:
             replica = self._replica
             threads = replica.backend.threads
@@ -166,6 +175,7 @@ class ThreadDriving:
                     return self._drive_copy(owner, bundle, thread, exchanges)
             finally:
                 self._clean_up(thread, lines[0])
+                self._waiting.discard(thread)
                 replica.drop_journal(bundle, thread)
 
     def _clean_up(self, thread: ThreadId, start: bytes) -> None:
@@ -193,8 +203,8 @@ class ThreadDriving:
         self._sender.close()
         self._observers.close(OBSERVERS_S)
 
-    def _owned(self, bundle: BundleHash, thread: ThreadId) -> LineOwner | None:
-        """Become the owner; None if nothing was ever written, or all threads are left."""
+    def _owned(self, bundle: BundleHash, thread: ThreadId) -> LineOwner | str:
+        """Become the owner, or return the word for a thread that is not to be driven here."""
         begin_s = time.monotonic()
         while not self._leaving:
             waited_s = time.monotonic() - begin_s
@@ -203,12 +213,24 @@ class ThreadDriving:
             except NotFoundError:
                 # its starter died, or is about to write it
                 if waited_s > START_GRACE_S:
-                    return None
+                    return MISSING
             except JournalBusy:
+                # it read the request for which the thread was submitted once more
+                if self._driver_of(thread):
+                    return ELSEWHERE
                 if waited_s > OWNER_GRACE_S:
                     raise
+            except StoreLacks as exc:
+                self._wait(thread, exc)
             time.sleep(RETRY_S)
-        return None
+        return "interrupted"
+
+    def _wait(self, thread: ThreadId, lack: StoreLacks) -> None:
+        """Wait before the store is asked again; report the first time."""
+        if thread not in self._waiting:
+            self._waiting.add(thread)
+            self._report(thread, f"waits: {lack}")
+        time.sleep(LACK_S)
 
     def _drive_copy(
         self,
@@ -220,7 +242,10 @@ class ThreadDriving:
         replica, files = self._replica, self._replica.files
         replica.registry.freshen()  # for effects that look at the flows
         file = JournalFile.open(files, bundle, thread)
-        journal = SharedJournal(file, owner, send_blobs=replica.send_blobs, sent=exchanges.add)
+        wait = partial(self._wait, thread)
+        journal = SharedJournal(
+            file, owner, send_blobs=replica.send_blobs, sent=exchanges.add, wait=wait
+        )
         try:
             left = left_word(journal, files, bundle)
             if left is not None:
@@ -230,6 +255,8 @@ class ThreadDriving:
                 word = self._run(journal, bundle, thread)
                 if word == "paused":
                     self._report_lack(journal, bundle, thread)
+            except StorageError:
+                raise
             except UncagedError as exc:
                 if journal.lost is None:
                     info = InfoLog(files.info_path(bundle, thread), self._place.clock_ms)
@@ -239,10 +266,19 @@ class ThreadDriving:
             if journal.lost is not None:
                 raise StoreLost(f"thread {thread}: {journal.lost}") from journal.lost
             exchanges.settle()
-            replica.backend.threads.replace_info(bundle, thread, replica.info(bundle, thread))
+            self._send_info(bundle, thread)
             return word
         finally:
             file.close()
+
+    def _send_info(self, bundle: BundleHash, thread: ThreadId) -> None:
+        info = self._replica.info(bundle, thread)
+        while True:
+            try:
+                self._replica.backend.threads.replace_info(bundle, thread, info)
+                return
+            except StoreLacks as exc:
+                self._wait(thread, exc)
 
     def _run(self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId) -> str:
         with self._cells.of(bundle) as cells:

@@ -3,7 +3,8 @@ everyone else.
 
 Rule 1: a line counts once the store has it. The file is a copy, and is removed with its process.
 Rule 2: lines go to the store at a flush, in one transaction, after the blobs that they name.
-Rule 3: a refused transaction is final for this owner: another one may have the thread.
+Rule 3: a refused transaction is final for this owner: another one may have the thread. What a store
+lacks for now, such as disk space, is waited for: nothing was written.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from ..journal.recover import History
 from ..journal.trouble import Trouble
 from ..state.observe import facts_of
 from ..state.states import State, status
-from ..stores.protocol import LineOwner
+from ..stores.protocol import LineOwner, StoreLacks
 
 
 class SharedJournal:
     """An owned thread of a shared store (`Journal`).
 
     send_blobs: puts the blobs that lines name into the store. sent: called with the lines that the
-    store has got, in order, in the thread of execution that sent them.
+    store has got, in order, in the thread of execution that sent them. wait: called while the store
+    lacks something, before each further attempt; without it, that is final, too.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class SharedJournal:
         *,
         send_blobs: Callable[[bytes], None],
         sent: Callable[[Sequence[bytes]], None],
+        wait: Callable[[StoreLacks], None] | None = None,
     ) -> None:
         self.place = file.place
         self.on_flush: Callable[[int], None] = _ignore
@@ -51,6 +54,7 @@ class SharedJournal:
         self._owner = owner
         self._send_blobs = send_blobs
         self._sent = sent
+        self._wait = wait
         self._kept: list[bytes] = []
         self._flushed_bytes = file.size_bytes
         self._lock = threading.RLock()
@@ -90,8 +94,7 @@ class SharedJournal:
             lines, self._kept = self._kept, []
             begin_s = time.monotonic()
             try:
-                self._send_blobs(b"".join(lines))
-                self._owner.append(lines)
+                self._send(lines)
             except UncagedError as exc:
                 self.lost = exc
                 self._require_kept()
@@ -114,6 +117,17 @@ class SharedJournal:
     def close(self) -> None:
         self._file.close()
         self._owner.close()
+
+    def _send(self, lines: Sequence[bytes]) -> None:
+        while True:
+            try:
+                self._send_blobs(b"".join(lines))
+                self._owner.append(lines)
+                return
+            except StoreLacks as exc:
+                if self._wait is None:
+                    raise
+                self._wait(exc)
 
     def _require_kept(self) -> None:
         if self.lost is not None:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
 
@@ -34,6 +34,7 @@ __all__ = [
     "LineOwner",
     "RegistryStorage",
     "StoreBackend",
+    "StoreLacks",
     "StoreOpener",
     "StoreRefused",
     "ThreadEnds",
@@ -58,6 +59,12 @@ class ChangedMeanwhile(RefusedError):
 class StoreRefused(RefusedError):
     """The medium lets this user not read or not write: what it refused once, it refuses for all
     items.
+    """
+
+
+class StoreLacks(StorageError):
+    """The medium lacks something for now, such as disk space, and has written nothing: the same
+    call may succeed later.
     """
 
 
@@ -165,6 +172,7 @@ class LineOwner(Protocol):
                 `MAX_LINE_BYTES` long.
         Raises:
             FenceRaised: another owner took over.
+            StoreLacks: nothing was appended, and the owner may try again.
             DamagedError: a line does not follow the chain; nothing was appended.
             JournalBusy: the owner was closed, or a journal has ended, which only a resume follows.
         """

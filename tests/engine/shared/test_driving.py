@@ -55,6 +55,10 @@ def no_child(context: EffectContext, **_call: object) -> Outcome:
     raise AssertionError(f"thread {context.thread_id} calls no flow")
 
 
+def no_driver(_thread: ThreadId) -> str:
+    return ""
+
+
 @pytest.fixture
 def backend(tmp_path: Path) -> StoreBackend:
     return DirectoryBackend(Store.open(tmp_path / "shared"))
@@ -69,7 +73,9 @@ def copies(backend: StoreBackend, tmp_path: Path) -> Iterator[Replica]:
 @pytest.fixture
 def threads(copies: Replica, tmp_path: Path) -> Iterator[ThreadDriving]:
     where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
-    with closing(ThreadDriving(copies, where, lambda _thread, _problem: None, no_child)) as made:
+    with closing(
+        ThreadDriving(copies, where, lambda _thread, _problem: None, no_child, no_driver)
+    ) as made:
         yield made
 
 
@@ -155,7 +161,7 @@ def test_a_bundle_that_was_not_granted_in_the_store_is_not_executed(
     reported: list[str] = []
     where = WorkerPlace(directory=tmp_path, environment={}, clock_ms=lambda: NOW_MS)
     with closing(
-        ThreadDriving(copies, where, lambda _thread, why: reported.append(why), no_child)
+        ThreadDriving(copies, where, lambda _thread, why: reported.append(why), no_child, no_driver)
     ) as made:
         word = made.drive(placed.bundle.hash, placed.thread, 0, lambda _exchange: None)
     assert word == "interrupted"
