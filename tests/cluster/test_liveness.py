@@ -15,7 +15,13 @@ from uncaged_cluster.liveness import dead_workers, worker_name
 from uncaged_cluster.session import DatabaseSession
 from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_engine.journal.chain import seal
-from uncaged_engine.services.stores import FenceRaised, JournalBusy, LineOwner, conversation_seed
+from uncaged_engine.services.stores import (
+    FenceRaised,
+    JournalBusy,
+    LineOwner,
+    StoreLacks,
+    conversation_seed,
+)
 
 
 @pytest.fixture
@@ -135,3 +141,27 @@ def test_a_frozen_owner_is_ended_and_appends_no_more(sessions: list[DatabaseSess
         with pytest.raises(FenceRaised):
             owner.append(more)
     assert taking.threads.head(thread.bundle, thread.thread).lines == len(thread.sealed) + 2
+
+
+def test_a_client_that_holds_a_lock_stops_its_row_alone(sessions: list[DatabaseSession]) -> None:
+    """An append that waits for a row has written nothing, and its owner appends once the row is
+    free. A worker that is frozen inside a transaction, or reads no more, counts as silent.
+    """
+    worker, holder, watching = sessions
+    store = PostgresStore(worker)
+    store.bundles.put(SOURCE)
+    thread = started(store)
+    more = script(steps=3).sealed[len(thread.sealed) :]
+    owner = store.threads.open(thread.bundle, thread.thread)
+    worker.query("SET lock_timeout = '50ms'")
+    with holder.transaction():
+        holder.query("SELECT 1 FROM threads FOR UPDATE")
+        with pytest.raises(StoreLacks, match="holds a lock"):
+            owner.append(more)
+        name = worker_name(holder)
+        assert dead_workers(watching, [name], silent_s=0) == set()
+        while dead_workers(watching, [name], silent_s=3600) == set():
+            pass  # the server ends the session
+        assert owner.append(more).lines == len(thread.sealed) + len(more)
+        with pytest.raises(StorageError):
+            holder.query("SELECT 1")
