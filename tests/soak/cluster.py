@@ -207,6 +207,9 @@ def soak(root: Path, asked: Namespace, seed: int) -> list[str]:
     place = root / "place"
     place.mkdir()
     place.chmod(0o777)
+    ran = place / "ran"
+    ran.touch()
+    ran.chmod(0o666)  # scripts of several workers run as several users
     world = World(chance_of(seed, "world"), slowest_s=asked.slowest)
     with ExitStack() as stack:
         server = stack.enter_context(postgres_server(max_connections=400))
@@ -236,9 +239,8 @@ def soak(root: Path, asked: Namespace, seed: int) -> list[str]:
             took_s = time.monotonic() - begin_s
         for thread in sorted(story.live):
             story.report(f"lost: {thread} has not ended")
-        ran = place / "ran"
         counted = Counter(world.requests)
-        counted.update(ran.read_text().split() if ran.exists() else [])
+        counted.update(ran.read_text().split())
         asked_for = _judge(story, workers, counted)
         problems = check_store(store, progress=lambda _kind, _count: None).problems
         for problem in problems:
