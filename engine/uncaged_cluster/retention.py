@@ -77,7 +77,8 @@ class RetentionRows:
             }
             numbers = list(found)
             cursor.execute(_REMOVE, [numbers, numbers])
-        return list(found.values())
+        removed = set(found.values())
+        return [thread for thread in threads if thread in removed]
 
     def sweep(self, *, progress: Callable[[int], None]) -> int:
         freed = self._sweep_blobs(progress)
