@@ -37,11 +37,15 @@ _CONNECTION_OPTIONS: dict[str, Any] = {  # an address's own parameters come firs
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-_SETTINGS = (
-    "SET lock_timeout = '5s'",  # of a row: threads of execution that share the session wait, too
-    "SET idle_in_transaction_session_timeout = '1min'",  # what a frozen client has locked
-    "SET standard_conforming_strings = on",
-)
+_SETTINGS = """
+SELECT set_config('search_path', %s, false),
+    set_config('lock_timeout', '5s', false), -- threads of execution share the session
+    set_config('idle_in_transaction_session_timeout', '1min', false), -- of a frozen client
+    set_config('standard_conforming_strings', 'on', false),
+    CASE current_setting('synchronous_commit')
+        WHEN 'off' THEN set_config('synchronous_commit', 'on', false) -- what is acknowledged stays
+    END
+"""
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 Answer = TypeVar("Answer")
@@ -84,9 +88,7 @@ def connect(address: ClusterAddress) -> Connection:
     try:
         with explained(address):
             check_version(address, made.info.server_version)
-            made.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(address.schema)))
-            for setting in _SETTINGS:
-                made.execute(setting)
+            made.execute(_SETTINGS, [sql.Identifier(address.schema).as_string(made)])
     except BaseException:
         made.close()
         raise

@@ -15,7 +15,7 @@ from uncaged_bundles.errors import NotFoundError, RefusedError, StorageError
 from uncaged_bundles.version import __version__
 from uncaged_cluster import migrations
 from uncaged_cluster.address import parse_address
-from uncaged_cluster.session import check_version
+from uncaged_cluster.session import check_version, connect
 from uncaged_cluster.store import open_store
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
@@ -120,6 +120,15 @@ def test_a_read_only_database_is_read_and_not_written(
         with pytest.raises(RefusedError, match="read-only"):
             store.bundles.put(b"x")
     assert "read-only" in refusal(postgres.address(postgres.new_schema()))
+
+
+def test_what_a_session_acknowledges_is_on_disk(postgres: PostgresServer) -> None:
+    """Also where the server's setting would acknowledge before that."""
+    setting = "SELECT current_setting('synchronous_commit')"
+    with postgres.connect() as other:
+        assert other.execute(setting).fetchall() == [("off",)]
+    with closing(connect(parse_address(postgres.address("team"), is_visible=False))) as session:
+        assert session.execute(setting).fetchall() == [("on",)]
 
 
 def test_an_old_server_is_refused() -> None:
