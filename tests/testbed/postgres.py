@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,16 +45,26 @@ def programs() -> Path | None:
     return max(found, key=lambda path: int(path.parent.name), default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PostgresServer:
     """A running server. directory: of its Unix socket. password: of the superuser, at the port;
-    the socket asks for none.
+    the socket asks for none. words: the command that runs.
     """
 
     directory: Path
     port: int
     password: str
+    words: Sequence[str]
     process: subprocess.Popen[bytes]
+
+    def restart(self, by: signal.Signals) -> None:
+        """End the server by a signal, and start it again: SIGINT ends the sessions first, SIGQUIT
+        ends it as a crash does.
+        """
+        _end(self.process, by)
+        process, seen = _begun(self.words, self.directory)
+        assert process is not None, seen
+        self.process = process
 
     def address(self, schema: str, *, user: str = SUPERUSER, database: str = SUPERUSER) -> str:
         """Return the address of the store in a schema, through the Unix socket."""
@@ -84,11 +94,14 @@ def postgres_server(**settings: object) -> Iterator[PostgresServer]:
         os.chown(directory, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     try:
         password = _initialise(bin_directory, directory)
-        port, process = _started(bin_directory, directory, settings)
+        port, words, process = _started(bin_directory, directory, settings)
+        server = PostgresServer(
+            directory=directory, port=port, password=password, words=words, process=process
+        )
         try:
-            yield PostgresServer(directory=directory, port=port, password=password, process=process)
+            yield server
         finally:
-            _end(process)
+            _end(server.process, signal.SIGINT)  # ends its sessions
     finally:
         shutil.rmtree(directory)
 
@@ -112,11 +125,11 @@ def _initialise(bin_directory: Path, directory: Path) -> str:
 
 def _started(
     bin_directory: Path, directory: Path, chosen: Mapping[str, object]
-) -> tuple[int, subprocess.Popen[bytes]]:
+) -> tuple[int, Sequence[str], subprocess.Popen[bytes]]:
     """Start the server at a free port. Another process may take the port first; then take the
     next one.
     """
-    seen: list[bytes] = []
+    seen = b""
     for _ in range(START_ATTEMPTS):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port: int = free.getsockname()[1]
@@ -128,25 +141,33 @@ def _started(
             "unix_socket_directories": str(directory),
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        process = subprocess.Popen(
-            [
-                *_unprivileged(),
-                *(str(bin_directory / "postgres"), "-D", str(directory / "data")),
-                *options,
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            cwd=directory,
-        )
-        assert process.stderr is not None
-        for line in process.stderr:
-            seen.append(line)
-            if READY in line:
-                threading.Thread(target=_drain, args=(process,), daemon=True).start()
-                return port, process
-        process.wait()
-        process.stderr.close()
-    raise AssertionError(b"".join(seen).decode())
+        words = [str(bin_directory / "postgres"), "-D", str(directory / "data"), *options]
+        process, seen = _begun(words, directory)
+        if process is not None:
+            return port, words, process
+    raise AssertionError(seen.decode())
+
+
+def _begun(words: Sequence[str], directory: Path) -> tuple[subprocess.Popen[bytes] | None, bytes]:
+    """Start the server, and wait until it answers; return its process, None if it ended, and what
+    it printed.
+    """
+    process = subprocess.Popen(
+        [*_unprivileged(), *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=directory,
+    )
+    assert process.stderr is not None
+    seen = b""
+    for line in process.stderr:
+        seen += line
+        if READY in line:
+            threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
+            return process, seen
+    process.wait()
+    process.stderr.close()
+    return None, seen
 
 
 def _unprivileged() -> Sequence[str]:
@@ -156,18 +177,16 @@ def _unprivileged() -> Sequence[str]:
     return ("setpriv", *become, "--pdeathsig=INT")
 
 
-def _drain(process: subprocess.Popen[bytes]) -> None:
-    assert process.stderr is not None
-    while process.stderr.read(65536):
-        pass
+def _drain(stream: IO[bytes]) -> None:
+    with stream:
+        while stream.read(65536):
+            pass
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGINT)  # ends its sessions
+def _end(process: subprocess.Popen[bytes], by: signal.Signals) -> None:
+    process.send_signal(by)
     try:
         process.wait(STOP_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    assert process.stderr is not None
-    process.stderr.close()
