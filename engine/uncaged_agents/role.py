@@ -120,14 +120,11 @@ def perform_role(call: RoleCall, context: EffectContext) -> Outcome:
     if inside:
         shown = ", ".join(inside[:SHOWN_PATHS])
         context.progress({"text": f"changed in a submodule, so that no commit has it: {shown}"})
+    changed = {"changedInSubmodules": list(inside)} if inside else {}
     snapshot = workspace.snapshot(context.seq, latest, now_ms=context.clock_ms())
     # crash here: the snapshot is made, no line names it; the next attempt starts from the one
     # before it
-    files = {
-        "snapshot": snapshot,
-        **workspace.kept_pack(snapshot, latest),
-        **({"changedInSubmodules": list(inside)} if inside else {}),
-    }
+    files = {"snapshot": snapshot, **workspace.kept_pack(snapshot, latest), **changed}
     if isinstance(outcome, Failure):
         return Failure(error={**outcome.error, **files})
     return Answer(fields={**outcome.fields, **files})

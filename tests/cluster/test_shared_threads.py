@@ -45,6 +45,8 @@ from uncaged_engine.threads.transfer import export_thread
 
 REQUESTED = window("the worker carries it out all the same")
 UNSUBMITTED = window("the thread is `interrupted`, and `resume` has it driven")
+CHANGED = window("the store has the change, and this process's copy ends with it")
+TWICE = window("the threads are in both stores; the next run finds them there")
 PATIENCE_S = 120
 CALLER = """
     child = yield {{"flow": {{"name": "{name}", "params": {{}}}}}}
@@ -432,7 +434,7 @@ def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
     scene: Scene, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     """By name, by age into a directory, and by age. The last test: it takes the threads of the
-    others.
+    others. Two commands die on the way.
     """
     going, named = started("run", "asks"), started("run", "gets")
     assert told("thread", "rm", going).code == RefusedError.exit_code
@@ -444,6 +446,8 @@ def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
         rows.execute(taken, [going])
         assert told("archive", named).code == UsageError.exit_code
         kept = tmp_path / "kept"
+        killed_at(TWICE, "archive", named, "--to", str(kept))
+        assert status_of(named) == "killed"
         moved = told("archive", named, "--to", str(kept), "--json").document
         assert (moved["threadIds"], moved["problems"]) == ([named], [])
         assert Engine.open(kept).thread(named).summary.status == "killed"
@@ -457,5 +461,7 @@ def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
         assert told("kill", going).code == 0
         rows.execute("UPDATE workflow_status SET status = 'SUCCESS'")
     assert told("thread", "rm", going).out == f"removed {going}\n"
+    killed_at(CHANGED, "disable", "gets")
+    assert "is disabled" in told("run", "gets").err
     left = {one["status"] for one in told("threads", "--json").document}
     assert not left & {"completed", "failed", "killed"}
