@@ -209,7 +209,7 @@ def test_a_worker_behind_a_split_network_is_replaced_and_comes_back(scene: Scene
             again = scene.start(1)
             scene.wait_for_ends(again)
             assert apart.poll() is None
-    assert scene.events("apart").count("driven") == 2
+    assert scene.events("apart").count("driven") >= 2
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGQUIT])
