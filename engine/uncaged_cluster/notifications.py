@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+from collections import deque
 from contextlib import suppress
 
 import psycopg
@@ -20,6 +21,7 @@ from .session import Connection, connect
 CHECK_S = 5.0
 """How often the connection is looked at without an event."""
 RETRY_S = 0.5
+MOST_PAYLOADS = 100
 
 
 class Notifications:
@@ -87,7 +89,7 @@ class Notifications:
                     with explained(self._address):
                         if connection is None:
                             connection, listening = connect(self._address), set()
-                            connection.add_notify_handler(lambda found: self._notify(found.channel))
+                            connection.add_notify_handler(self._notify)
                         _listen(connection, listening, wanted)
                         listening = wanted
                         self._mark_listening(listening)
@@ -134,12 +136,17 @@ class Notifications:
     def _take_notifications(self, connection: Connection) -> None:
         connection.pgconn.consume_input()
         while (found := connection.pgconn.notifies()) is not None:
-            self._notify(found.relname.decode())
+            self._take(found.relname.decode(), found.extra.decode())
 
-    def _notify(self, channel: str) -> None:
+    def _notify(self, found: psycopg.Notify) -> None:
+        self._take(found.channel, found.payload)
+
+    def _take(self, channel: str, payload: str) -> None:
         with self._changed:
             for one in self._subscriptions.get(channel, ()):
                 one.has_news = True
+                if payload:
+                    one.payloads.append(payload)
             self._changed.notify_all()
 
     def _mark_listening(self, channels: set[str]) -> None:
@@ -161,13 +168,15 @@ class Notifications:
 
 class Subscription:
     """Subscription of one follower. is_listening: the connection listens to its channel. has_news:
-    there was a notification, or the connection was lost, since the last wait.
+    there was a notification, or the connection was lost, since the last wait. payloads: those of
+    notifications that have one, the newest.
     """
 
     def __init__(self, notifications: Notifications, channel: str) -> None:
         self.channel = channel
         self.is_listening = False
         self.has_news = False
+        self.payloads: deque[str] = deque(maxlen=MOST_PAYLOADS)
         self._notifications = notifications
 
     def listen(self) -> None:

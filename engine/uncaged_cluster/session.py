@@ -180,8 +180,8 @@ class DatabaseSession:
         """Return the key of an advisory lock of this schema."""
         return advisory_key(self.address.schema, name)
 
-    def channel(self, kind: str, number: int) -> str:
-        """Return the name of the channel that tells of new lines of a log."""
+    def channel(self, kind: str, number: int | str) -> str:
+        """Return the name of the channel that tells of new lines of a log, or of other news."""
         schema = blake2b(self.address.schema.encode(), digest_size=8).hexdigest()
         return f"uncaged_{schema}_{kind}_{number}"
 

@@ -11,7 +11,9 @@ from .contents import BlobRows, BundleRows
 from .conversations import ConversationRows
 from .documents import DocumentRows, RegistryRow
 from .migrations import ready
+from .notifications import Notifications
 from .pending import PendingThreads
+from .progress import ProgressChannels
 from .retention import RetentionRows
 from .session import DatabaseSession
 from .threads import ThreadRows
@@ -24,11 +26,13 @@ class PostgresStore:
         self._session = session
         self.bundles = BundleRows(session)
         self.registry = RegistryRow(session)
-        self.threads = ThreadRows(session)
+        notifications = Notifications(session.address)
+        self.threads = ThreadRows(session, notifications)
         self.blobs = BlobRows(session)
         self.conversations = ConversationRows(session)
         self.documents = DocumentRows(session)
         self.queue = PendingThreads(session)
+        self.progress = ProgressChannels(session, notifications)
         self.retention = RetentionRows(session)
 
     @property

@@ -53,10 +53,10 @@ _BEHIND_ALPHABET = "a"
 class ThreadRows:
     """The threads of a schema."""
 
-    def __init__(self, session: DatabaseSession) -> None:
+    def __init__(self, session: DatabaseSession, notifications: Notifications) -> None:
         self._session = session
         self._tables = LogTables(session, "thread")
-        self._notifications = Notifications(session.address)
+        self._notifications = notifications
 
     def start(
         self, entry: ThreadEntry, lines: Iterable[bytes], notes: ThreadNotes = NO_NOTES

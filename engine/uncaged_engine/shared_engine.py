@@ -252,7 +252,8 @@ class SharedEngine(Engine):
             else:
                 yield self._stopped(thread, place)
                 return
-        with self._copies.followed(thread):
+        progress = self._backend.progress.follow(thread)
+        with self._copies.followed(thread), progress as reports:
             for event in follow_shared(
                 self._replica,
                 bundle,
@@ -260,6 +261,7 @@ class SharedEngine(Engine):
                 begin=begin,
                 is_left=lambda: self._copies.is_left(thread),
                 still_waits=lambda: self._report(self._wait_reason(thread)),
+                reports=reports,
                 cancel=cancel,
             ):
                 place = event.place

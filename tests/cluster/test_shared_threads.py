@@ -52,6 +52,9 @@ CALLER = """
     child = yield {{"flow": {{"name": "{name}", "params": {{}}}}}}
     return {{"success": child["success"], "message": child["message"]}}
 """
+NAPS = """
+    yield {"sleep": {"seconds": 3600}}
+"""
 FLOW = """
     for n in range(2):
         yield {{"http": {{"url": "http://127.0.0.1:{port}/" + str(n)}}}}
@@ -164,6 +167,8 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
     got = yield {{"http": {{"url": "http://127.0.0.1:{server.port}/0"}}}}
     return {{"success": True, "message": str(got["status"])}}
 """
+        naps = source("naps", NAPS, policy={"sleep": {}})
+        origin.add("naps", naps, accept=lambda _: True)
         gets = source("gets", body, policy={"http": policy["http"]})
         origin.add("gets", gets, accept=lambda _: True)
         store = stack.enter_context(closing(open_store(address, create=True, is_visible=True)))
@@ -279,6 +284,19 @@ def test_a_thread_without_a_worker_is_steered_by_the_command(scene: Scene) -> No
 
 
 @pytest.mark.slow
+def test_progress_of_an_effect_reaches_a_follower_elsewhere(scene: Scene) -> None:
+    """While the effect is in flight; the journal has nothing of it."""
+    words = [sys.executable, "-m", "uncaged_cli", "run", "naps", "--verbose"]
+    with (
+        subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, text=True) as following,
+        scene.worker(),
+    ):
+        assert following.stdout is not None
+        assert any("until 20" in line for line in following.stdout)
+        assert told("kill", "latest").code == 0
+    assert "until 20" not in told("thread", "latest", "--json").out
+
+
 def test_a_flow_calls_flows_on_workers_with_one_slot(scene: Scene) -> None:
     """Children take no slot, also after the death of the worker that drove them all. A killed
     parent takes its child with it.

@@ -114,6 +114,7 @@ def _work(
     from uncaged_engine.settings.loading import load
     from uncaged_engine.shared.driving import ThreadDriving, worker_place
     from uncaged_engine.shared.opening import opened_shared
+    from uncaged_engine.shared.progress import ProgressSender
     from uncaged_engine.shared.replica import replica
     from uncaged_engine.shipped import add_our_flows
     from uncaged_engine.threads.starting import Chance
@@ -140,6 +141,7 @@ def _work(
         opened_shared(chosen.address, is_visible=chosen.is_visible, made=tell_made) as backend,
         closing(backend.dispatcher()) as dispatcher,
         replica(backend, store, chance) as copies,
+        closing(ProgressSender(backend.progress.send)) as progress,
     ):
         with suppress(StoreRefused):  # a user who may only drive threads
             add_our_flows(copies.registry, chance.clock_ms())
@@ -151,6 +153,7 @@ def _work(
             run_child,
             backend.queue.owner,
             agents=dispatcher.agents(),
+            publish=progress.publish,
         )
 
         def leave() -> bool:

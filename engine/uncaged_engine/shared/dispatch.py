@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -74,7 +75,8 @@ LeaveThreads = Callable[[], bool]
 """Leaves each driven thread before its next step, and drives no further one; returns whether all
 are left, or wait in an effect that another worker can begin again.
 """
-
+Report = Mapping[str, object]
+"""What an effect in flight reports: JSON data with the ``seq`` of its step."""
 SteerThread = Callable[[ThreadId, str], bool]
 """Carries out an event (`SteeringEvent`) on a thread; returns False if it is not driven here."""
 
@@ -280,9 +282,26 @@ class Dispatcher(Protocol):
         """Release the connections. Idempotent."""
 
 
+class ThreadProgress(Protocol):
+    """Reports of effects in flight, for those who follow a thread just then. They are not kept, and
+    may be lost.
+    """
+
+    def send(self, reports: Mapping[ThreadId, Sequence[Report]]) -> None:
+        """Send what effects of some threads reported, the last one last. Of many or long ones the
+        newest are sent.
+        """
+
+    def follow(self, thread: ThreadId) -> AbstractContextManager[Callable[[], list[Report]]]:
+        """Yield a function that returns what was sent of a thread since its last call."""
+
+
 @runtime_checkable
 class SharedStore(StoreBackend, Protocol):
     """A store whose threads are driven by workers on several machines."""
+
+    @property
+    def progress(self) -> ThreadProgress: ...
 
     @property
     def queue(self) -> ThreadQueue: ...

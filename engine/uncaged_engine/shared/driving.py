@@ -8,7 +8,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
@@ -57,6 +57,9 @@ ELSEWHERE = "elsewhere"
 """The word for a thread that another worker drives, which took it from the queue before."""
 
 
+Publish = Callable[[ThreadId, Mapping[str, object]], None]
+
+
 class StoreLost(StorageError):
     """The store took no more lines from this owner."""
 
@@ -84,11 +87,13 @@ class ThreadDriving:
         driver_of: Callable[[ThreadId], str],
         *,
         agents: AgentPermits | None = None,
+        publish: Publish | None = None,
     ) -> None:
         """
         Args:
             report: called with a sentence for a thread that cannot be driven here. run_child,
-                agents: see `ThreadContext`. driver_of: see `ThreadQueue.owner`.
+                agents: see `ThreadContext`. driver_of: see `ThreadQueue.owner`. publish: see
+                `WorkerContext`; None for no followers but those of the journal.
         """
         self._agents = agents
         self._run_child = run_child
@@ -96,6 +101,7 @@ class ThreadDriving:
         self._report = report
         self._replica = replica
         self._place = place
+        self._publish = publish or _publish_nothing
         self._cells = CellPool(replica)
         self._sender = Sender()
         self._observers = Observers()
@@ -296,7 +302,7 @@ class ThreadDriving:
                     store=self._replica.files,
                     cells=cells,
                     clock_ms=self._place.clock_ms,
-                    publish=_publish_nothing,
+                    publish=self._publish,
                     run_child=self._run_child,
                     agents=self._agents,
                     sender=self._sender,
@@ -369,5 +375,5 @@ def worker_place(clock_ms: Callable[[], int]) -> WorkerPlace:
     return WorkerPlace(directory=Path.cwd(), environment=dict(os.environ), clock_ms=clock_ms)
 
 
-def _publish_nothing(_thread: ThreadId, _event: object) -> None:
-    """Publish nothing: followers read the store."""
+def _publish_nothing(_thread: ThreadId, _event: Mapping[str, object]) -> None:
+    """Publish nothing."""

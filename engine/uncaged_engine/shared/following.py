@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,10 @@ from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import BundleHash, ThreadId
 
 from ..journal.blobs import BlobDirectory, needed_in
-from ..journal.lines import END
+from ..journal.lines import END, is_sub_step, shape_of
 from ..state.observe import parse_records
 from ..threads.following import Event
+from .dispatch import Report
 from .replica import Replica
 
 if TYPE_CHECKING:
@@ -35,23 +36,34 @@ def follow_shared(
     begin: tuple[int, int] = (0, 0),
     is_left: Callable[[], bool],
     still_waits: Callable[[], None],
+    reports: Callable[[], Sequence[Report]],
     cancel: Cancel | None = None,
 ) -> Iterator[Event]:
-    """Yield the records of a thread until it has ended or no worker has it.
+    """Yield the records of a thread, and the progress of its effects, until it has ended or no
+    worker has it.
 
     Args:
         begin: how many lines and bytes the caller has already.
         is_left: tells whether no worker drives the thread or will.
         still_waits: called once if there is nothing but the start record after `PATIENCE_S`.
+        reports: returns new ones of the thread (`ThreadProgress.follow`).
         cancel: ends the stream from another thread of execution, within `LOOK_S`.
     """
     blobs = BlobDirectory(replica.files.blobs)
-    number, place = begin
-    for line in _lines(replica, (bundle, thread), number, is_left, still_waits):
+    first, place = begin
+    ended = 0  # the last step that has
+    for line in _lines(replica, (bundle, thread), first, is_left, still_waits):
         if cancel is not None and cancel.requested:
             return
         if line is None:
+            for report in reports():
+                seq = report.get("seq")
+                if isinstance(seq, int) and seq > ended:
+                    yield Event(kind="progress", body=report, place=place)
             continue
+        shape, number = shape_of(line)
+        if shape == "step" and not is_sub_step(line):
+            ended = number
         for name in needed_in(line):
             replica.fetch_blob(name)
         place += len(line)

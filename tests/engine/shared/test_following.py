@@ -15,6 +15,7 @@ from uncaged_bundles.errors import StorageError
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.door.effects import Cancel
 from uncaged_engine.shared import following
+from uncaged_engine.shared.dispatch import Report
 from uncaged_engine.shared.following import follow_shared
 from uncaged_engine.shared.replica import replica
 from uncaged_engine.stores.directory.backend import DirectoryBackend
@@ -46,13 +47,19 @@ def followed(
     queue: ScriptedQueue,
     *,
     still_waits: Callable[[], None] = lambda: None,
+    reports: Callable[[], list[Report]] = list,
 ) -> list[Any]:
     """Follow a thread of a directory to the end of its stream; return its records."""
     backend = DirectoryBackend(Store.open(root))
     backend.threads.start(entry_of(found), found.sealed, ThreadNotes())
     with replica(backend, Store.open(root), Chance(clock_ms=lambda: NOW_MS)) as copies:
         events = follow_shared(
-            copies, found.bundle, found.thread, is_left=queue.is_left, still_waits=still_waits
+            copies,
+            found.bundle,
+            found.thread,
+            is_left=queue.is_left,
+            still_waits=still_waits,
+            reports=reports,
         )
         return [one.body for one in events]
 
@@ -90,6 +97,19 @@ def test_a_follower_is_told_once_that_nothing_begins(
         followed(tmp_path / name, found, queue, still_waits=partial(told.append, name))
         assert queue.asked == 4
     assert told == ["waits"]
+
+
+def test_progress_of_an_ended_step_is_not_shown(tmp_path: Path) -> None:
+    """A report may arrive behind the end of its effect; those of the effect in flight are shown."""
+    sent: list[Report] = [{"seq": 1, "text": "late"}, {"seq": 2, "text": "now"}, {"seq": "2"}]
+
+    def reports() -> list[Report]:
+        return [sent.pop(0)] if sent else []
+
+    found = script(steps=1).intent(2)
+    records = followed(tmp_path, found, ScriptedQueue(until=4), reports=reports)
+    assert records[-1] == {"seq": 2, "text": "now"} and not sent
+    assert len(records) == len(found.sealed) + 1
 
 
 def test_an_outage_repeats_and_loses_no_line(
@@ -146,7 +166,12 @@ def test_a_follower_that_is_cancelled_leaves(tmp_path: Path) -> None:
     with replica(backend, Store.open(tmp_path), Chance(clock_ms=lambda: NOW_MS)) as copies:
         place = found.bundle, found.thread
         stream = follow_shared(
-            copies, *place, is_left=queue.is_left, still_waits=lambda: None, cancel=cancel
+            copies,
+            *place,
+            is_left=queue.is_left,
+            still_waits=lambda: None,
+            reports=list,
+            cancel=cancel,
         )
         seen = [next(stream) for _ in found.sealed]
         cancel.request()
