@@ -18,6 +18,7 @@ from . import (
     checking,
     children,
     cluster,
+    cluster_lists,
     counts,
     crowds,
     doing,
@@ -76,6 +77,7 @@ MODULES = (
         doing,
         peers,
         cluster,
+        cluster_lists,
     ),
 )
 FIGURES: dict[str, Figure] = {one.name: one for module in MODULES for one in module.FIGURES}

@@ -189,16 +189,22 @@ def fill(
     for number in range(count):
         thread = new_thread_id(BORN_MS + number, number.to_bytes(10, "big"))
         path: Path = laboratory.engine.store.data_path(bundle, thread)
-        path.write_bytes(_journal(bundle, thread, 1 if all_ended else number, steps))
+        sealed, _ = sealed_lines(bundle, thread, 1 if all_ended else number, steps)
+        path.write_bytes(b"".join(sealed))
 
 
-def _journal(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> bytes:
+def sealed_lines(
+    bundle: BundleHash, thread: ThreadId, number: int, steps: int
+) -> tuple[list[bytes], bytes]:
+    """Return the lines of a thread of `flows.STEPS`, and the digest of the last one. number:
+    decides how the thread ended.
+    """
     digest = chain.seed(bundle, thread)
     written = []
     for body in _bodies(bundle, thread, number, steps):
         line, digest = chain.seal(digest, body)
         written.append(line)
-    return b"".join(written)
+    return written, digest
 
 
 def _bodies(bundle: BundleHash, thread: ThreadId, number: int, steps: int) -> Iterator[bytes]:
