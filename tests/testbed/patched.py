@@ -92,6 +92,13 @@ def no_ask() -> None:
     Doubt.names = no_names  # type: ignore[method-assign]
 
 
+def no_takeover() -> None:
+    """Take no worker of a shared store for dead."""
+    from uncaged_cluster import dispatching  # 0.5 s, for this patch alone
+
+    setattr(dispatching, "dead_workers", lambda *_arguments, **_named: set())  # noqa: B010 - it imports it by name
+
+
 def patient_cell() -> None:
     """Let an outcome wait a minute for the bundle's next effect."""
     limits = partial(cell.CellLimits, slow_ms=60_000)
@@ -183,6 +190,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "late-intent": late_intent,
     "no-attempt-line": no_attempt_line,
     "no-ask": no_ask,
+    "no-takeover": no_takeover,
     "in-place": in_place,
     "scratch-mkdir-EIO": broken_scratch("mkdir", errno.EIO),
     "scratch-mkdir-ENOSPC": broken_scratch("mkdir", errno.ENOSPC),
