@@ -43,10 +43,9 @@ from .liveness import dead_workers, worker_name
 from .migrations import check_may_make, has_schema
 from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import ConnectionLost, explained
-from .session import Connection, DatabaseSession, connect
+from .session import APPLICATION, Connection, DatabaseSession, connect
 from .workers import PROTOCOL, WorkerAgents, WorkerRows, queue_of
 
-APPLICATION = "uncaged-workflow"
 MOST_SCHEMA_CHARACTERS = 58
 """PostgreSQL's names have 63, and DBOS's schema has five more than the store's."""
 WORKFLOW = "drive"

@@ -11,9 +11,15 @@ import re
 import socket
 from collections.abc import Iterable
 
-from .session import DatabaseSession, session_lock
+from .session import APPLICATION, DatabaseSession, session_lock
 
 _WORKER = re.compile(r".*#([0-9]+)")
+_CLIENT = """
+SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND (classid::bigint << 32) | objid::bigint = %s
+"""
 # also one whose client does not read the result of a statement
 _END_SILENT = """
 SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
@@ -55,6 +61,14 @@ def living_workers(session: DatabaseSession, names: Iterable[str]) -> set[str]:
     numbers = {name: number for name in names if (number := _number(name)) is not None}
     living = session.living(set(numbers.values()))
     return {name for name, number in numbers.items() if number in living}
+
+
+def session_client(session: DatabaseSession, number: int) -> str:
+    """Return the user, host and process id of the session with this number, as its client states
+    them; empty if the session has ended.
+    """
+    rows = session.query(_CLIENT, [session.lock_key(session_lock(number))])
+    return str(rows[0][0]).removeprefix(APPLICATION).strip() if rows else ""
 
 
 def _number(name: str) -> int | None:

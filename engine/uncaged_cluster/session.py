@@ -6,10 +6,13 @@ server releases when the session ends, whatever ended the process.
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from _blake2 import blake2b
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from getpass import getuser
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -27,9 +30,12 @@ WAKE_S = 0.1
 """How often a wait looks for an interrupt."""
 OLDEST_SERVER = 13
 
+APPLICATION = "uncaged-workflow"
+MOST_NAME_CHARACTERS = 63
+"""Of an application in PostgreSQL."""
+
 _CONNECTION_OPTIONS: dict[str, Any] = {  # an address's own parameters come first
     "connect_timeout": CONNECT_TIMEOUT_S,
-    "application_name": "uncaged-workflow",
     "client_encoding": "utf8",
     # a host that is gone is noticed after 30 s, in any state of the connection
     "keepalives_idle": 10,
@@ -81,7 +87,8 @@ def connect(address: ClusterAddress) -> Connection:
             than `OLDEST_SERVER`.
     """
     try:
-        chosen = {**_CONNECTION_OPTIONS, **conninfo_to_dict(address.conninfo)}
+        named = {"application_name": application_name()}
+        chosen = {**named, **_CONNECTION_OPTIONS, **conninfo_to_dict(address.conninfo)}
         made = Connection.connect(autocommit=True, **chosen)
     except psycopg.OperationalError as exc:
         raise connect_problem(exc, address) from exc
@@ -93,6 +100,20 @@ def connect(address: ClusterAddress) -> Connection:
         made.close()
         raise
     return made
+
+
+def application_name() -> str:
+    """Return the name of this process in the list of the server's sessions."""
+    process = f", process {os.getpid()}"
+    person = f"{APPLICATION} {_person()}@{socket.gethostname()}"
+    return person[: MOST_NAME_CHARACTERS - len(process)] + process
+
+
+def _person() -> str:
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a user id without a name
+        return str(os.getuid())
 
 
 def check_version(address: ClusterAddress, version: int) -> None:

@@ -29,7 +29,7 @@ class PostgresStore:
         notifications = Notifications(session.address)
         self.threads = ThreadRows(session, notifications)
         self.blobs = BlobRows(session)
-        self.conversations = ConversationRows(session)
+        self.conversations = ConversationRows(session, notifications)
         self.documents = DocumentRows(session)
         self.queue = PendingThreads(session)
         self.progress = ProgressChannels(session, notifications)

@@ -97,6 +97,7 @@ class SharedEngine(Engine):
         self._dispatcher: Dispatcher | None = None
         self._dispatching = threading.Lock()
         self._documents: DocumentCopies | None = None
+        self._bringing = threading.Lock()
         self.registry.refresh()
 
     @property
@@ -503,10 +504,12 @@ class SharedEngine(Engine):
         return None if found is None else found.version
 
     def read_sentences(self) -> None:
-        if self._documents is None:
-            self.store.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._documents = DocumentCopies(self._backend.documents, self.store.documents)
-        self._documents.bring()
+        with self._bringing:
+            if self._documents is None:
+                self.store.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._documents = DocumentCopies(self._backend.documents, self.store.documents)
+            self._documents.send()  # a server lives long: what the last sentence taught
+            self._documents.bring()
 
     def is_driven(self, place: ThreadPlace) -> bool:
         return not self._copies.is_left(place[1])

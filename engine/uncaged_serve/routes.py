@@ -21,8 +21,6 @@ from .api.endpoints import Session
 from .api.errors import error_document
 
 Factory = Callable[[Engine], App]
-OF_DIRECTORIES = frozenset(("dispatcher",))
-"""Routes that work on a directory alone."""
 NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 
 
@@ -38,11 +36,6 @@ def load_routes(engine: Engine) -> tuple[list[ServedRoute], list[str]]:
     """Return the registered routes, and a message for each that cannot be served."""
     routes, problems = [], []
     for name in entry_points.names(group=entry_points.ROUTES):
-        if engine.is_shared and name in OF_DIRECTORIES:
-            problems.append(
-                f"the route {name!r} is not served on a shared store; `uncaged-workflow do` reads sentences there"
-            )
-            continue
         try:
             routes.append(_load(name, engine))
         # code of another distribution, which may not keep the others from being served

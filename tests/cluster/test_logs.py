@@ -215,7 +215,7 @@ def counted(rows: Rows) -> dict[str, dict[str, int]]:
     store's sessions have ended: then they have written theirs.
     """
     while rows.execute(
-        "SELECT 1 FROM pg_stat_activity WHERE application_name = 'uncaged-workflow'"
+        "SELECT 1 FROM pg_stat_activity WHERE starts_with(application_name, 'uncaged-workflow ')"
     ).fetchall():
         pass
     names = ("scans", "inserted", "updated", "hot")

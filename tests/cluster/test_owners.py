@@ -153,7 +153,7 @@ def test_an_append_through_a_lost_connection_is_refused(store: StoreBackend, row
     owner = store.threads.open(found.bundle, found.thread)
     rows.execute(
         "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
-        " WHERE application_name = 'uncaged-workflow' AND pid IN"
+        " WHERE starts_with(application_name, 'uncaged-workflow ') AND pid IN"
         " (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
     )
     for _ in range(2):

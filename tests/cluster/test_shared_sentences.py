@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,9 +25,9 @@ from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.inputs import completion, stores
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
-from uncaged_dispatcher.conversations import sessions
+from uncaged_dispatcher.conversations import log
 from uncaged_dispatcher.conversations.catalog import current_conversation, new_conversation
-from uncaged_dispatcher.conversations.log import ConversationLog, read_state
+from uncaged_dispatcher.conversations.log import ConversationLog, HeldElsewhere, read_state
 from uncaged_dispatcher.translation.catalog import Catalog
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
 from uncaged_serve.routes import load_routes
@@ -180,18 +181,21 @@ def test_a_conversation_has_one_holder(
     """Another machine cannot reach it and says so. After its death the next one goes on."""
     created = json.loads(machine.said("first", ["conversation", "new", "held", "--json"]))
     id = created["conversationId"]
-    monkeypatch.setattr(sessions, "CONNECT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(log, "ELSEWHERE_S", 0.1)
     with closing(open_store(kitchen.address, create=False, is_visible=True)) as holder:
         holder.conversations.open(id)
         said = machine.said("second", ["do", "what is the hour", "--conversation", "held"], code=1)
-        assert "another process uses conversation" in said
+        assert f"process {os.getpid()}, which cannot be reached from here" in said
     assert "free" in machine.said("first", ["conversation", "rename", "held", "free"])
 
 
-def test_a_copy_of_a_conversation_follows_the_store(kitchen: Kitchen) -> None:
+def test_a_copy_of_a_conversation_follows_the_store(
+    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also in a process that held it, whose copy was ahead. Which one is current is kept beside
     each machine's indexes.
     """
+    monkeypatch.setattr(log, "ELSEWHERE_S", 0.1)
     home = kitchen.directory / "first"
     with (
         opened(kitchen.address, home) as engine,
@@ -200,11 +204,12 @@ def test_a_copy_of_a_conversation_follows_the_store(kitchen: Kitchen) -> None:
         id = new_conversation(engine.store, "copied", 1)
         assert read_state(other.store, id).name == "copied"
         for number, (writer, reader) in enumerate(((engine, other), (other, engine))):
-            log = ConversationLog.open(writer.store, id, writer.clock_ms)
-            assert log is not None
-            assert ConversationLog.open(reader.store, id, reader.clock_ms) is None
-            log.settings({"name": f"copied {number}"})
-            log.close()
+            held = ConversationLog.open(writer.store, id, writer.clock_ms)
+            assert held is not None
+            with pytest.raises(HeldElsewhere):
+                ConversationLog.open(reader.store, id, reader.clock_ms)
+            held.settings({"name": f"copied {number}"})
+            held.close()
             assert {read_state(one.store, id).name for one in (engine, other)} == {
                 f"copied {number}"
             }

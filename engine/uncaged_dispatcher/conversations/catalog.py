@@ -15,11 +15,10 @@ from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.conversations import copies_of
-from uncaged_engine.services.journal import is_live, take
+from uncaged_engine.services.journal import take
 
 from .execution import ENTROPY_BYTES
-from .log import SUFFIX, create_log, directory_of, path_of, read_state
-from .serving import socket_of
+from .log import SUFFIX, create_log, directory_of, is_held, path_of, read_state, socket_of
 
 DEFAULT_NAME = "default"
 MAX_NAME_CHARACTERS = 100
@@ -182,7 +181,7 @@ def _summary(store: Store, id: str, current: str | None) -> ConversationSummary:
             settled=0,
             open=0,
             is_current=id == current,
-            is_held=is_live(path),
+            is_held=is_held(store, id),
             problem=str(exc),
         )
     return ConversationSummary(
@@ -193,7 +192,7 @@ def _summary(store: Store, id: str, current: str | None) -> ConversationSummary:
         settled=state.settled,
         open=len(state.open),
         is_current=id == current,
-        is_held=is_live(path),
+        is_held=is_held(store, id),
         is_waiting=any(one.question is not None for one in state.open),
     )
 

@@ -133,6 +133,7 @@ class RequestLoop:
             held.log.question(live.request.id, question)
             held.log.flush()
         live.question, live.answer = live.open.question_seq, UNANSWERED
+        held.changed.notify_all()
         held.queue.ask(live.request.id, live.question)
         shown = any(
             event["event"] == "question" and event["seq"] == live.question for event in live.events

@@ -27,6 +27,9 @@ from .request_queue import DRAIN_TIMEOUT_MS, CancelResult, QueueSnapshot, Submit
 from .requests import ConversationRequest
 from .thread_questions import KIND, check_thread_answer
 
+PUT_S = 10.0
+"""How long an answer waits until a new holder has put the question again."""
+
 
 class Holder:
     """The owner of a conversation's log. Its methods may be called by any thread."""
@@ -202,6 +205,7 @@ class Holder:
         """
         held = self._held
         with held.changed:
+            held.changed.wait_for(lambda: not self._will_ask(id, question), timeout=PUT_S)
             live = self._asking(id, question)
             asked = live.open.question or {}
         # a long journal is read, and nothing else waits for it
@@ -275,6 +279,17 @@ class Holder:
         if live is None or question == 0 or live.question != question:
             raise RefusedError(f"request {id[:80]!r} does not ask that question (any more)")
         return live
+
+    def _will_ask(self, id: str, question: int) -> bool:
+        """Tell whether a request that a former holder left with this question is yet to put it."""
+        live = self._held.live.get(id)
+        return (
+            not self._held.is_leaving
+            and live is not None
+            and live.question == 0
+            and live.open.question is not None
+            and live.open.question_seq == question
+        )
 
     def _again(
         self, request: ConversationRequest, listener: Listener | None, caller: Caller

@@ -1,26 +1,31 @@
 """Log of a conversation in a file: `conversations/ID.jsonl` in the store.
 
-Its owner holds the file's lock and is the conversation's only writer. Other processes read it.
+Its owner holds the file's lock and is the conversation's only writer. Other processes read it. Of a
+shared store the file is a copy, and the owner is that of the lines in the database.
 """
 
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from uncaged_bundles.errors import DamagedError, NotFoundError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
-from uncaged_engine.services.conversations import OwnedConversation, copies_of
+from uncaged_engine.services.conversations import ConversationCopies, OwnedConversation, copies_of
 from uncaged_engine.services.journal import (
     ChainedFile,
     conversation_seed,
     create_chained,
+    is_live,
     read_chained,
 )
+from uncaged_engine.services.local_sockets import named_socket
 
 from .feedback import Feedback
 from .records import FORMAT, ConversationState, first_record, open_line, parse, state_of
@@ -29,6 +34,13 @@ from .results import RequestResult
 
 SUFFIX = ".jsonl"
 DIRECTORY = "conversations"
+ELSEWHERE_S = 3.0
+"""How long a holder that this process cannot reach may take to leave, or to listen."""
+ELSEWHERE_LOOK_S = 0.1
+
+
+class HeldElsewhere(RefusedError):
+    """A process of another machine holds the conversation; the message names it."""
 
 
 def directory_of(store: Store) -> Path:
@@ -39,6 +51,22 @@ def directory_of(store: Store) -> Path:
 def path_of(store: Store, id: str) -> Path:
     """Return the path of a conversation's log."""
     return directory_of(store) / f"{id}{SUFFIX}"
+
+
+def socket_of(store: Store, id: str) -> Path:
+    """Return the path of the socket at which a holder on this machine listens."""
+    return named_socket(store, f"conversation-{id}.sock")
+
+
+def is_held(store: Store, id: str) -> bool:
+    """Tell whether a process holds a conversation."""
+    copies = copies_of(store)
+    return is_live(path_of(store, id)) if copies is None else bool(copies.holder(id))
+
+
+def is_abandoned(store: Store, id: str) -> bool:
+    """Tell whether a conversation has open requests and no holder. Raises: as `read_state`."""
+    return bool(read_state(store, id).open) and not is_held(store, id)
 
 
 def create_log(store: Store, id: str, name: str, now_ms: int) -> None:
@@ -64,16 +92,20 @@ def read_state(store: Store, id: str) -> ConversationState:
 
 
 def read_records(store: Store, id: str, after: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the records that came after number *after*, in order; the first line is number 0.
+    """Yield the records that came after number *after*, in order; the first line is number 0. Of a
+    shared store those that it has, also where this process is the owner and has written more.
 
     Raises: as `read_state`.
     """
-    path = path_of(store, id)
-    _bring(store, id)
+    path, copies = path_of(store, id), copies_of(store)
     with _checked(path):
-        found = read_chained(path, conversation_seed(id)).lines
+        found = (
+            read_chained(path, conversation_seed(id)).lines[after + 1 :]
+            if copies is None
+            else copies.read(id, from_line=after + 1)
+        )
     # each line is one record, numbered from the first line on
-    yield from map(parse, found[after + 1 :])
+    yield from map(parse, found)
 
 
 def _bring(store: Store, id: str) -> None:
@@ -108,6 +140,7 @@ class ConversationLog:
         Raises:
             NotFoundError: there is no such conversation.
             DamagedError: the file is damaged, of a newer version, or no conversation.
+            HeldElsewhere: a process of another machine has it.
             JournalBroken: the disk refuses.
         """
         path = path_of(store, id)
@@ -116,7 +149,9 @@ class ConversationLog:
         file: ChainedFile | OwnedConversation | None
         with _checked(path):
             file = (
-                ChainedFile.open(path, conversation_seed(id)) if copies is None else copies.open(id)
+                ChainedFile.open(path, conversation_seed(id))
+                if copies is None
+                else _owned(store, copies, id)
             )
         if file is None:
             return None
@@ -189,6 +224,33 @@ class ConversationLog:
         line = self._file.append(open_line(record))
         # the line as it will be read, so that the present state is what the next owner finds
         self.state.add(parse(line))
+
+
+def _owned(store: Store, copies: ConversationCopies, id: str) -> OwnedConversation | None:
+    """Own a conversation of a shared store; None if another process of this machine does.
+
+    Raises:
+        HeldElsewhere: this machine cannot reach the process that has it.
+    """
+    until_s = time.monotonic() + ELSEWHERE_S
+    while (found := copies.open(id)) is None and not _is_reached(socket_of(store, id)):
+        if time.monotonic() > until_s:
+            holder = copies.holder(id) or "a process that just left it"
+            raise HeldElsewhere(
+                f"conversation {id} is in use by {holder}, which cannot be reached from here: send the sentence there,"
+                " wait until its requests have ended, or use another conversation"
+            )
+        time.sleep(ELSEWHERE_LOOK_S)
+    return found
+
+
+def _is_reached(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 @contextmanager

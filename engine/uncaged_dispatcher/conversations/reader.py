@@ -65,6 +65,7 @@ class ConversationReader:
             UsageError: its directive cannot be followed.
         """
         self._engine.refresh()
+        self._engine.read_sentences()
         sentence = request.directed.readable()
         if request.attachments or not request.grammar:
             self._bring_in_servers()

@@ -19,17 +19,17 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from uncaged_bundles.errors import UncagedError, UsageError
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.services.local_sockets import error_message, listen, named_socket, pack, unpack
+from uncaged_engine.services.local_sockets import error_message, listen, pack, unpack
 
 from .feedback import Feedback
 from .held import HolderLeft
 from .holder import Holder
 from .live import Caller, RequestEvent
+from .log import socket_of
 from .request_queue import QueueSnapshot
 from .requests import ConversationRequest
 
@@ -38,11 +38,6 @@ MAX_UNSENT_BYTES = 4 << 20
 MAX_CONNECTIONS = 64
 RECEIVE_BYTES = 64 << 10
 Reply = Mapping[str, object]
-
-
-def socket_of(store: Store, id: str) -> Path:
-    """Return the path of a conversation's socket."""
-    return named_socket(store, f"conversation-{id}.sock")
 
 
 class ClientConnection:

@@ -26,10 +26,10 @@ from .feedback import Feedback
 from .held import HolderLeft
 from .holder import Holder
 from .live import Caller, RequestEvent
-from .log import ConversationLog
+from .log import ConversationLog, socket_of
 from .request_queue import MAX_QUEUED, CancelResult
 from .requests import ConversationRequest
-from .serving import ConversationServer, socket_of
+from .serving import ConversationServer
 from .session_answers import Respond, SessionAnswer, SessionAnswers
 
 CONNECT_TIMEOUT_S = 30.0

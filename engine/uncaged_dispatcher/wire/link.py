@@ -2,6 +2,9 @@
 Its process holds the conversation if the lock is free; the messages go over the conversation's
 socket either way.
 
+A conversation of a shared store is held only while it has open requests: other machines cannot
+reach its holder, and can use it after that.
+
 A holder may leave or die at any moment. The next one has every accepted request in the log, so an
 operation is then sent again; a request has an id, and is the same one a second time.
 """
@@ -13,8 +16,8 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from uncaged_bundles.errors import RefusedError, UncagedError
@@ -24,12 +27,16 @@ from uncaged_engine.services.local_sockets import pack, raise_error, unpack
 from ..conversations.execution import Interpret
 from ..conversations.holder import Holder
 from ..conversations.live import Listener, give
-from ..conversations.log import ConversationLog
+from ..conversations.log import ConversationLog, is_abandoned, socket_of
 from ..conversations.requests import ConversationRequest
-from ..conversations.serving import MAX_MESSAGE_BYTES, ConversationServer, socket_of
+from ..conversations.serving import MAX_MESSAGE_BYTES, ConversationServer
 
 ANSWER_TIMEOUT_S = 30.0
 RETRY_S = 0.05
+LOOK_S = 5.0
+"""How often a conversation of a shared store is looked at for requests that no process drives."""
+QUIET_S = 1.0
+"""How long its holder stays without a request."""
 MAX_LINE_BYTES = 8 * MAX_MESSAGE_BYTES
 Reply = Mapping[str, Any]
 
@@ -75,6 +82,11 @@ class ConversationLink:
         """Open requests of this process's clients, whose questions they answer."""
         self._submitting: set[str] = set()
         """Those that the holder may not know yet."""
+        self._waiting = 0
+        """Operations whose callers wait for the reply."""
+        self._wanted = asyncio.Event()
+        self._is_quiet = False
+        """Whether nothing runs or is queued, by the last snapshot of this connection."""
         self._is_closing = False
         self._failure: UncagedError | None = None
         self._task = asyncio.create_task(self._run())
@@ -93,21 +105,36 @@ class ConversationLink:
         Raises:
             RefusedError: no holder answered in time. UncagedError: what the holder answered.
         """
+        with self._needed():
+            reply = await self._replied({"op": op, **fields})
+        raise_error(reply if isinstance(reply.get("error"), Mapping) else {})
+        return reply
+
+    async def _replied(self, message: Mapping[str, object]) -> Reply:
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while True:
-            try:
-                reply = await self._exchange({"op": op, **fields}, deadline)
-                break
-            except LinkLost:
-                await asyncio.sleep(RETRY_S)
+            with suppress(LinkLost):
+                return await self._exchange(message, deadline)
+            await asyncio.sleep(RETRY_S)
             if self._failure is not None:
                 raise self._failure
             if time.monotonic() >= deadline:
                 raise RefusedError(
                     f"conversation {self.id} is in use by another process, which does not answer; try again"
                 )
-        raise_error(reply if isinstance(reply.get("error"), Mapping) else {})
-        return reply
+
+    @contextmanager
+    def _needed(self) -> Iterator[None]:
+        """Have a conversation of a shared store held while the block runs."""
+        if self._engine.is_shared and self._waiting == 0:
+            self._failure = None  # of the last try, which may be long ago
+        self._waiting += 1
+        self._wanted.set()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            self._end_soon()
 
     async def submit(
         self, request: ConversationRequest, *, interrupt: bool, attended: bool = False
@@ -162,6 +189,8 @@ class ConversationLink:
             while not self._is_closing:
                 try:
                     if self._holder is None:
+                        if self._engine.is_shared:
+                            await self._until_wanted()
                         await asyncio.to_thread(self._hold)
                     await self._serve_connection()
                     self._failure = None
@@ -175,6 +204,28 @@ class ConversationLink:
         finally:
             self._disconnect()
             await asyncio.shield(asyncio.to_thread(self._leave))
+
+    async def _until_wanted(self) -> None:
+        """Wait until a client sends something, or there are requests that no process drives."""
+        while not (self._waiting or self._own):
+            self._wanted.clear()
+            if await asyncio.to_thread(is_abandoned, self._engine.store, self.id):
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._wanted.wait()
+
+    def _end_soon(self) -> None:
+        if self._engine.is_shared and not self._is_closing:
+            asyncio.get_running_loop().call_later(QUIET_S, self._end_if_quiet)
+
+    def _end_if_quiet(self) -> None:
+        """End the connection to the holder in this process, which then leaves, if there is nothing
+        to do.
+        """
+        is_over = self._is_quiet and not (self._waiting or self._own)
+        if is_over and self._holder is not None and self._writer is not None:
+            self._writer.close()
 
     def _hold(self) -> None:
         """Become the holder if the lock is free."""
@@ -208,6 +259,7 @@ class ConversationLink:
         """Connect to the holder and read its messages until it leaves."""
         path = str(socket_of(self._engine.store, self.id))
         reader, self._writer = await asyncio.open_unix_connection(path, limit=MAX_LINE_BYTES)
+        self._is_quiet = False
         try:
             self._write({"op": "observe", "tag": "observe"})
             for id in sorted(self._own - self._submitting):
@@ -247,12 +299,15 @@ class ConversationLink:
         elif isinstance(message.get("snapshot"), dict):
             self._version += 1
             self.snapshot = {**message["snapshot"], "version": self._version}
+            self._is_quiet = not (self.snapshot.get("running") or self.snapshot.get("queued"))
+            self._end_soon()
             give(self._listener, {"event": "snapshot"})
         elif message.get("event") == "result":
             self._own.discard(message["id"])
             for id in message["next"]:
                 self._own.add(id)
                 self._attach(id)
+            self._end_soon()
         if "id" in message and "event" in message:
             give(self._listener, message)
         async with self._changed:

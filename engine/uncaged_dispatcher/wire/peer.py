@@ -11,14 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
-from uncaged_bundles.errors import UncagedError, UsageError, os_problem, without_thread
+from uncaged_bundles.errors import (
+    StorageError,
+    UncagedError,
+    UsageError,
+    os_problem,
+    without_thread,
+)
 from uncaged_bundles.shapes import ShapeError
 
-from ..conversations.log import path_of
 from .hub import ConversationHub
 from .jsonrpc import (
     INVALID_PARAMS,
@@ -45,6 +50,8 @@ MAX_FOLLOWED = 32
 CALLS_PER_S = 200
 BURST = 400
 POLL_S = 0.2
+OUTAGE_PAUSE_S = 1.0
+"""Between two looks at a store that is away."""
 
 
 class ClientLost(Exception):
@@ -85,6 +92,8 @@ class WirePeer:
         self._slots = asyncio.Semaphore(MAX_RUNNING)
         self._in_use: set[CallId] = set()
         self._followed: dict[str, asyncio.Task[None]] = {}
+        self._following = asyncio.Lock()
+        """Held while a conversation is added, so that each is followed once."""
         self._is_finishing = False
         self._tasks: asyncio.TaskGroup
         self._limit = RateLimit(CALLS_PER_S, BURST, time.monotonic)
@@ -99,14 +108,17 @@ class WirePeer:
 
     async def follow(self, conversation: str, after: int | None) -> None:
         """Send the records after a number, or from now on, unless the client gets them already."""
-        task = self._followed.get(conversation)
-        if task is not None and not task.done():
-            return
-        followed = [id for id, task in self._followed.items() if not task.done()]
-        if len(followed) >= MAX_FOLLOWED:
-            raise UsageError(f"a client follows at most {MAX_FOLLOWED} conversations at a time")
-        tail = LogTail(path_of(self._hub.engine.store, conversation), after)
-        self._followed[conversation] = self._tasks.create_task(self._follow(conversation, tail))
+        async with self._following:
+            task = self._followed.get(conversation)
+            if task is not None and not task.done():
+                return
+            followed = [id for id, task in self._followed.items() if not task.done()]
+            if len(followed) >= MAX_FOLLOWED:
+                raise UsageError(f"a client follows at most {MAX_FOLLOWED} conversations at a time")
+            tail = await asyncio.to_thread(LogTail, self._hub.engine.store, conversation, after)
+            made = self._tasks.create_task(self._follow(conversation, tail))
+            made.add_done_callback(lambda _: tail.close())
+            self._followed[conversation] = made
 
     def unfollow(self, conversation: str) -> bool:
         """Send no more records of a conversation; False if none were sent."""
@@ -191,7 +203,7 @@ class WirePeer:
                     if snapshot is not None and snapshot["version"] > version:
                         version = snapshot["version"]
                         await self._notify("snapshot", conversation, snapshot=snapshot)
-                    records = await asyncio.to_thread(tail.read) if tail.has_more() else ()
+                    records = await _read(tail)
                     for record in records:
                         await self._notify("record", conversation, record=record)
                     if not records:  # else more may be there already
@@ -219,6 +231,17 @@ class WirePeer:
                 await self._websocket.send_text(text)
         except (TimeoutError, WebSocketDisconnect, RuntimeError, OSError) as exc:
             raise ClientLost from exc
+
+
+async def _read(tail: LogTail) -> Sequence[Mapping[str, Any]]:
+    """Return the next records; none while the store is away."""
+    if not tail.has_more():
+        return ()
+    try:
+        return await asyncio.to_thread(tail.read)
+    except StorageError:
+        await asyncio.sleep(OUTAGE_PAUSE_S)
+        return ()
 
 
 def _is_ordered(call: RemoteCall) -> bool:

@@ -52,6 +52,7 @@ class SentenceReadings:
 
     async def _run(self, use: Callable[[Interpreter], T]) -> T:
         def run() -> T:
+            self._engine.read_sentences()
             if self._interpreter is None:
                 self._interpreter = Interpreter(self._engine)
             return use(self._interpreter)

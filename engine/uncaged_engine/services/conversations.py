@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..shared.conversations import ConversationCopies, OwnedConversation, copies_of
+from ..shared.conversations import ConversationCopies, OwnedConversation, copies_of, tail_of
 
-__all__ = ["ConversationCopies", "OwnedConversation", "copies_of"]
+__all__ = ["ConversationCopies", "OwnedConversation", "copies_of", "tail_of"]

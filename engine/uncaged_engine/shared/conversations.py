@@ -16,7 +16,7 @@ from ..journal.chain import conversation_seed, seal
 from ..journal.chained import ChainedFile
 from ..journal.journal import JournalBusy
 from ..stores.directory.conversations import DirectoryConversations
-from ..stores.protocol import ConversationStorage, LineOwner
+from ..stores.protocol import ConversationStorage, LineOwner, LineTail
 
 
 class OwnedConversation:
@@ -82,6 +82,18 @@ class ConversationCopies:
         line, _ = seal(conversation_seed(name), body)
         self._storage.start(name, [line])
 
+    def read(self, name: str, *, from_line: int) -> list[bytes]:
+        """Return a conversation's lines, as `ConversationStorage.read`."""
+        return self._storage.read(name, from_line=from_line)
+
+    def holder(self, name: str) -> str:
+        """Return the process that has a conversation, as `ConversationStorage.holder`."""
+        return self._storage.holder(name)
+
+    def tail(self, name: str, *, from_line: int | None) -> LineTail:
+        """Return a reader of a conversation's lines, as `ConversationStorage.tail`."""
+        return self._storage.tail(name, from_line=from_line)
+
     def bring(self, name: str) -> None:
         """Copy a conversation, or its lines since the last time, unless this process owns it.
 
@@ -132,3 +144,13 @@ def copies_of(store: Store) -> ConversationCopies | None:
     """Return the copies of a shared store's conversations; None for a directory."""
     found = getattr(store, "conversations", None)
     return found if isinstance(found, ConversationCopies) else None
+
+
+def tail_of(store: Store, name: str, *, from_line: int | None) -> LineTail:
+    """Return a reader of a conversation's lines, in a directory or a shared store. Args, raises:
+    as `ConversationStorage.tail`.
+    """
+    copies = copies_of(store)
+    if copies is None:
+        return DirectoryConversations(store.documents).tail(name, from_line=from_line)
+    return copies.tail(name, from_line=from_line)

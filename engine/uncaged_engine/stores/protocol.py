@@ -32,6 +32,7 @@ __all__ = [
     "DocumentStorage",
     "FenceRaised",
     "LineOwner",
+    "LineTail",
     "RegistryStorage",
     "StoreBackend",
     "StoreLacks",
@@ -371,6 +372,24 @@ class BlobStorage(Protocol):
         """Yield the hashes of all blobs, in order."""
 
 
+class LineTail(Protocol):
+    """Position of one reader in a conversation's lines, which it reads as they become durable."""
+
+    def has_more(self) -> bool:
+        """Tell, without waiting, whether `read` may find a line."""
+
+    def read(self, *, limit: int) -> list[bytes]:
+        """Return the next lines, in order, at most *limit*; none if there are no more at present.
+
+        Raises:
+            NotFoundError: the conversation was removed. StorageError: the store is away; the next
+                read goes on from the same place.
+        """
+
+    def close(self) -> None:
+        """End the reading. Idempotent."""
+
+
 class ConversationStorage(Protocol):
     """Conversations: chained lines by name, which is spelled like a thread id. The chain's seed is
     `journal.chain.conversation_seed(name)`."""
@@ -388,6 +407,18 @@ class ConversationStorage(Protocol):
 
     def read(self, name: str, *, from_line: int = 0) -> list[bytes]:
         """Return the lines from *from_line* on. Raises: as `ThreadStorage.read`."""
+
+    def tail(self, name: str, *, from_line: int | None) -> LineTail:
+        """Return a reader of the lines from *from_line* on; None: of those that come from now on.
+
+        Raises:
+            NotFoundError: there is no such conversation.
+        """
+
+    def holder(self, name: str) -> str:
+        """Return which process is the writer of a conversation, in words for a person; empty if
+        none is.
+        """
 
     def open(self, name: str, *, take_over: bool = False) -> LineOwner:
         """Become the writer of a conversation. Raises: as `ThreadStorage.open`."""

@@ -12,9 +12,11 @@ from uncaged_bundles.storage.files import held, write_atomically
 from ...journal.chain import conversation_seed
 from ...journal.chained import ChainedFile, read_chained
 from ...journal.journal import JournalBusy
+from ...journal.lock import is_live
 from ..chains import ChainCheck, joined
 from ..names import parse_conversation
 from .owners import FileOwner
+from .tails import FileTail
 
 SUFFIX = ".jsonl"
 
@@ -46,6 +48,12 @@ class DirectoryConversations:
             return read_chained(path, conversation_seed(name)).lines[from_line:]
         except NotFoundError as exc:
             raise NotFoundError(f"no conversation {name}") from exc
+
+    def tail(self, name: str, *, from_line: int | None) -> FileTail:
+        return FileTail(self.path_of(name), from_line)
+
+    def holder(self, name: str) -> str:
+        return "another process of this machine" if is_live(self.path_of(name)) else ""
 
     def open(self, name: str, *, take_over: bool = False) -> FileOwner:  # noqa: ARG002 - a dead owner holds no file's lock
         file = ChainedFile.open(self.path_of(name), conversation_seed(name))

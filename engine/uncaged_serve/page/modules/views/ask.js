@@ -11,7 +11,7 @@ export function show(root, route) {
     return () => {};
   }
   if (document.body.classList.contains("no-dispatcher")) {
-    root.append(h("h1", {}, "Ask"), h("p", {}, "This server holds no conversations, since several machines share its store. On a terminal, `uncaged-workflow do` reads sentences there."));
+    root.append(h("h1", {}, "Ask"), h("p", {}, "This server has no route of conversations."));
     return () => {};
   }
   const log = h("div", { class: "conversation", role: "log", "aria-live": "polite", "aria-label": "Conversation" });

@@ -1,0 +1,138 @@
+"""Conversations on the pages of two servers of one shared store, with a real worker."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.bundles import source
+from testbed.foreground import environment
+from testbed.postgres import PostgresServer
+from uncaged_bundles.storage.store import Store
+from uncaged_bundles.version import __version__
+from uncaged_cluster.store import open_store
+from uncaged_dispatcher.wire.client import DispatcherClient, RemoteError
+from uncaged_engine.services.listening import token_of
+from uncaged_engine.shared_engine import shared_engine
+
+PATIENCE_S = 60.0
+CAKES = source(
+    "cakes",
+    """
+    answer = yield {"ask": {"question": "how many?"}}
+    return {"success": True, "message": f"{answer} cakes"}
+""",
+    policy={"ask": {}},
+    patterns=["bake (some)? cakes"],
+)
+
+
+@dataclass
+class Served:
+    """A server of one machine, and a client that follows. records: those that came, by number."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+    token: str
+    records: list[Mapping[str, Any]] = field(default_factory=list)
+    news: queue.SimpleQueue[Mapping[str, Any]] = field(default_factory=queue.SimpleQueue)
+
+    def client(self) -> DispatcherClient:
+        return DispatcherClient(self.address, self.token, notice=self._notice)
+
+    def _notice(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "record":
+            self.news.put(params["record"])
+
+    def until(self, key: str) -> Mapping[str, Any]:
+        """Return the next record with *key*."""
+        while True:
+            self.records.append(self.news.get(timeout=PATIENCE_S))
+            if key in self.records[-1]:
+                return self.records[-1]
+
+
+@contextmanager
+def process(verb: list[str], address: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    home.mkdir(exist_ok=True)
+    words = [sys.executable, "-m", "uncaged_cli", *verb, "--store", address]
+    variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
+    with subprocess.Popen(words, env=variables, cwd=home, stdout=subprocess.PIPE) as found:
+        try:
+            yield found
+        finally:
+            found.kill()
+
+
+@contextmanager
+def serving(address: str, home: Path) -> Iterator[Served]:
+    with process(["serve", "--port", "0", "--json"], address, home) as found:
+        assert found.stdout is not None
+        ready = json.loads(found.stdout.readline())
+        yield Served(found, f"{ready['address']}dispatcher", token_of(Store.open(home)))
+
+
+@pytest.fixture
+def address(postgres: PostgresServer, tmp_path: Path) -> str:
+    """A store with one flow."""
+    found = postgres.address(postgres.new_schema())
+    with closing(open_store(found, create=True, is_visible=True)):
+        pass
+    with shared_engine(
+        found, Store.open(tmp_path / "maker"), is_visible=True, report=lambda _: None
+    ) as engine:
+        engine.registry.seed(f"{__version__} none", list, now_ms=0)
+        engine.add("cakes", CAKES, accept=lambda _: True)
+    return found
+
+
+@pytest.mark.slow
+def test_two_servers_show_one_conversation(address: str, tmp_path: Path) -> None:
+    """Each record reaches the clients of both servers, once and in order. A server that holds the
+    conversation is named to clients of the other one, which goes on when it has left or is dead.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(process(["work"], address, tmp_path / "worker"))
+        one, two = (stack.enter_context(serving(address, tmp_path / name)) for name in "ab")
+        here, there = (stack.enter_context(served.client()) for served in (one, two))
+        id = here.call("new", name="both")["conversation"]
+        for client in (here, there):
+            assert client.follow(id, after=0) == id
+
+        request = here.submit("bake cakes", conversation=id)
+        asked = one.until("question")
+        assert two.until("question") == asked
+        with pytest.raises(RemoteError, match=f"process {one.process.pid}"):
+            there.submit("bake cakes", conversation=id)
+        with pytest.raises(RemoteError, match=f"process {one.process.pid}"):
+            answer(there, id, asked, "9")
+        answer(here, id, asked, "2")
+        assert request.result(PATIENCE_S)["message"] == "2 cakes"
+        assert two.until("result") == one.until("result")
+
+        # the first server has left by itself
+        there.submit("bake cakes", conversation=id)
+        asked = two.until("question")
+        two.process.kill()
+        assert one.until("question") == asked
+        answer(here, id, asked, "3")
+        assert one.until("result")["result"]["message"] == "3 cakes"
+
+        last = two.records[-1]["seq"]
+        again = here.call("log", conversation=id, after=last)["records"]
+        records = [*two.records, *again]
+        assert records == one.records
+        assert [record["seq"] for record in records] == list(range(1, len(records) + 1))
+
+
+def answer(client: DispatcherClient, id: str, asked: Mapping[str, Any], value: str) -> None:
+    fields = {"request": asked["of"], "question": asked["seq"], "value": {"value": value}}
+    client.call("answer", conversation=id, **fields)
