@@ -92,12 +92,14 @@ class LogTables:
             self._statement(_READ),
             [MAX_LINE_BYTES, log.number, first, first + count, from_line, BATCH_BYTES],
         )
-        return self._checked(log, rows, first=first, from_line=from_line)
+        return self.checked(log, rows, first=first, from_line=from_line)
 
-    def _checked(
+    def checked(
         self, log: LogHead, rows: Sequence[tuple[Any, ...]], *, first: int, from_line: int
     ) -> list[bytes]:
-        """Return the lines of rows (position, line) from *from_line* on."""
+        """Return the lines of rows (position, line) from *from_line* on, checked as by `read`.
+        first: the position of the first row.
+        """
         check = ChainCheck(subject=log.subject, digest=log.seed, lines=first)
         found: list[bytes] = []
         for position, line in rows:

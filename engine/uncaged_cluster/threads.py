@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
-from itertools import chain, islice
+from contextlib import suppress
+from itertools import chain, groupby, islice
 from typing import Any, LiteralString
 
 from psycopg import sql
@@ -44,6 +45,19 @@ ENTRY_COLUMNS = sql.SQL(", ").join(
 _ENTRY: LiteralString = "SELECT bundle, name, place, by_thread, archived FROM threads"
 _CANDIDATES: LiteralString = f"{_ENTRY} WHERE name >= %s AND name < %s ORDER BY name LIMIT %s"
 _HEAD: LiteralString = f"{SELECT_HEAD} threads WHERE name = %s AND bundle = %s"
+LONG_BYTES = 1 << 16
+"""A longer line is read alone."""
+ENDS: LiteralString = """
+SELECT name, bundle, number, lines, size_bytes, digest, fence, owner, position,
+    CASE WHEN octet_length(line) <= %s THEN line END
+FROM threads CROSS JOIN LATERAL (
+    SELECT position, line FROM thread_lines
+    WHERE log = number AND position >= lines - %s AND position < lines
+    UNION ALL
+    SELECT position, line FROM thread_lines WHERE log = number AND position = 0 AND lines > %s
+) AS found
+WHERE name = ANY(%s) ORDER BY name, position
+"""
 _BEFORE_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=-2)
 _AFTER_ALL = ThreadEntry(bundle=BundleHash(""), id=ThreadId(""), place=(1 << 63) - 1)
 _BEHIND_ALPHABET = "a"
@@ -133,8 +147,38 @@ class ThreadRows:
             for name, lines, size_bytes, digest in rows
         }
 
-    def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
-        log = self._log(bundle, thread)
+    def ends(self, entries: Collection[ThreadEntry], *, limit: int) -> dict[ThreadId, ThreadEnds]:
+        # one line more: it states the digest that the first of the last ones follows
+        values = [LONG_BYTES, limit + 1, limit + 1, [parse_thread_id(one.id) for one in entries]]
+        rows = self._session.query(ENDS, values)
+        of_thread = {
+            name: list(found) for name, found in groupby(rows, key=lambda row: str(row[0]))
+        }
+        ends = {}
+        for one in entries:
+            with suppress(NotFoundError, DamagedError):
+                found = of_thread.get(one.id, [])
+                log = _log_head(
+                    one.bundle, one.id, [row[2:8] for row in found if row[1] == one.bundle]
+                )
+                lines = [row[8:] for row in found]
+                ends[one.id] = (
+                    self._ends_of(log, limit=limit)
+                    if any(line is None for _, line in lines)
+                    else self._ends_in(log, lines, limit=limit)
+                )
+        return ends
+
+    def _ends_in(self, log: LogHead, rows: Sequence[tuple[Any, ...]], *, limit: int) -> ThreadEnds:
+        """Return the ends in rows (position, line): the first one, and one more than the last."""
+        check, from_line = self._tables.checked, max(0, log.head.lines - limit)
+        tail = [row for row in rows if row[0] >= from_line - 1]
+        last = check(log, tail, first=max(0, from_line - 1), from_line=from_line)
+        [first] = check(log, rows[:1], first=0, from_line=0)
+        return ThreadEnds(head=log.head, first=first, last=last)
+
+    def _ends_of(self, log: LogHead, *, limit: int) -> ThreadEnds:
+        """Read the ends of one thread whose lines may be long."""
         from_line = max(0, log.head.lines - limit)
         last: list[bytes] = []
         # a page may have fewer lines than there are, and new ones may have come since the head

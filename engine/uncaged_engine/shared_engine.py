@@ -98,7 +98,6 @@ class SharedEngine(Engine):
         self._dispatching = threading.Lock()
         self._documents: DocumentCopies | None = None
         self._bringing = threading.Lock()
-        self.registry.refresh()
 
     @property
     def documents(self) -> DocumentStorage:

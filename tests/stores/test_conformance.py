@@ -157,15 +157,21 @@ def test_a_thread_is_started_whole_or_not_at_all(backend: StoreBackend) -> None:
 
 
 def test_both_ends_of_a_thread_are_read(backend: StoreBackend) -> None:
-    """The first line, and the last ones; all if there are no more."""
+    """The first line of each, and the last ones, a long one among them; all if there are no more.
+    One that is not there is left out.
+    """
     found = started(backend, steps=3)
+    other = script(2).step(3, outcome="v" * 100_000)
+    backend.threads.start(entry_of(other), other.sealed, ThreadNotes())
+    absent = ThreadEntry(bundle=BUNDLE, id=thread_id(9))
     head = backend.threads.head(BUNDLE, found.thread)
     for limit in (1, 3, len(found.sealed), 100):
-        ends = backend.threads.ends(BUNDLE, found.thread, limit=limit)
+        found_ends = backend.threads.ends([absent, entry_of(found), entry_of(other)], limit=limit)
+        assert found_ends.keys() == {found.thread, other.thread}
+        ends = found_ends[found.thread]
         assert (ends.head, ends.first) == (head, found.sealed[0])
         assert ends.last == found.sealed[-limit:]
-    with pytest.raises(NotFoundError):
-        backend.threads.ends(BUNDLE, thread_id(9), limit=1)
+        assert found_ends[other.thread].last == other.sealed[-limit:]
 
 
 def test_threads_are_listed_from_either_end(backend: StoreBackend) -> None:

@@ -30,14 +30,16 @@ write to the file system below, and FUSE's need not reach the server.
 _STATFS_BYTES = 256
 
 
-def write_atomically(path: Path, data: bytes) -> os.stat_result:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> os.stat_result:
     """Replace *path* by *data*: temporary file beside it, fsync, rename, fsync of the directory. No
     temporary file is left.
 
+    Args:
+        durable: as for `new_file`.
     Returns:
         The state of the new file.
     """
-    with new_file(path, data) as new:
+    with new_file(path, data, durable=durable) as new:
         return new.publish()
 
 

@@ -26,13 +26,15 @@ from ..journal.blobs import named_in
 from ..journal.file import JournalFile
 from ..journal.journal import JournalBusy
 from ..state.observe import (
+    GOES_ON,
     ThreadSummary,
     read_summary,
     start_in,
     summary_of_end,
+    summary_of_lines,
     unreadable_summary,
 )
-from ..stores.protocol import ThreadEntry, ThreadHead
+from ..stores.protocol import ThreadEnds, ThreadEntry
 from ..stores.reading import lines_of
 from .dispatch import ThreadQueue
 from .journal import SharedJournal
@@ -48,12 +50,8 @@ SWEEP_S = 30.0
 LOOK_S = 0.4
 """For so long the queue's reply about the followed threads holds."""
 MOST_SUMMARIES = 20_000
-TAIL_LINES = 16
-"""Lines from which an ended thread is listed."""
-GOES_ON = frozenset(("interrupted", "unknown"))
-"""Statuses, without a worker, of a thread that the worker which takes it goes on with; it leaves
-one that has ended or was stopped.
-"""
+TAIL_LINES = 8
+"""Lines from which an ended thread, or a short one, is listed."""
 
 
 class ThreadCopies:
@@ -114,11 +112,16 @@ class ThreadCopies:
     def summaries(self, entries: Sequence[ThreadEntry]) -> Iterator[ThreadSummary]:
         """Yield a summary of each thread; those that have ended are not copied."""
         live = self._queue.pending([entry.id for entry in entries])
-        heads = self._threads.heads(entries)
+        left = [entry for entry in entries if entry.id not in live]
+        known = self._known(left) if self._summaries else {}
+        ends = self._threads.ends(
+            [entry for entry in entries if entry.id not in known], limit=TAIL_LINES
+        )
         for entry in entries:
             try:
-                with self._lock:
-                    summary = self._summary(entry, live.get(entry.id), heads.get(entry.id))
+                if (summary := known.get(entry.id)) is None:
+                    with self._lock:
+                        summary = self._summary(entry, live.get(entry.id), ends.get(entry.id))
             except StorageError:
                 raise  # the store is away: that is no state of a thread
             except UncagedError as exc:
@@ -211,30 +214,43 @@ class ThreadCopies:
         for copy in self._copies.values():
             copy.unlock()
 
+    def _known(self, entries: Sequence[ThreadEntry]) -> dict[ThreadId, ThreadSummary]:
+        """Return the summaries of threads without a worker that have not changed."""
+        heads, found = self._threads.heads(entries), {}
+        with self._lock:
+            for thread, head in heads.items():
+                digest, summary = self._summaries.get(thread, (b"", None))
+                if summary is not None and digest == head.digest:
+                    self._summaries.move_to_end(thread)
+                    found[thread] = summary
+        return found
+
     def _summary(
-        self, entry: ThreadEntry, worker: str | None, head: ThreadHead | None
+        self, entry: ThreadEntry, worker: str | None, ends: ThreadEnds | None
     ) -> ThreadSummary:
-        """Return a summary. head: how far the thread has come; None if that is not known."""
-        known = self._summaries.get(entry.id)
-        if known is not None and head is not None and worker is None and known[0] == head.digest:
-            self._summaries.move_to_end(entry.id)
-            return known[1]
-        ends = self._threads.ends(entry.bundle, entry.id, limit=TAIL_LINES)
-        summary = summary_of_end(
-            entry.bundle,
-            entry.id,
-            b"".join(ends.last),
-            lambda: start_in(ends.first),
-            locked=worker is not None,
-        )
+        """Return a summary. ends: None of a thread that cannot be read."""
+        summary = None if ends is None else self._summary_in(entry, worker, ends)
         if summary is None:
             self._bring(entry, worker)
             summary = self._read(entry)
-        if worker is None:
+        if worker is None and ends is not None:
             self._summaries[entry.id] = (ends.head.digest, summary)
             while len(self._summaries) > MOST_SUMMARIES:
                 self._summaries.popitem(last=False)
         return summary
+
+    def _summary_in(
+        self, entry: ThreadEntry, worker: str | None, ends: ThreadEnds
+    ) -> ThreadSummary | None:
+        """Return the summary that the lines at both ends say; None if they do not."""
+        bundle, thread = entry.bundle, entry.id
+        data = b"".join(ends.last)
+        found = summary_of_end(
+            bundle, thread, data, lambda: start_in(ends.first), locked=worker is not None
+        )
+        if found is None and len(ends.last) == ends.head.lines:
+            found = summary_of_lines(data, self._replica.files, bundle, thread, worker=worker)
+        return found
 
     def _read(self, entry: ThreadEntry) -> ThreadSummary:
         files = self._replica.files

@@ -10,15 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from uncaged_bundles.storage.draft import RegistryDraft
 from uncaged_bundles.storage.files import changing, write_atomically
 from uncaged_bundles.storage.index import Index
 from uncaged_bundles.storage.registry import LOCK_TIMEOUT_S, Registry
 from uncaged_bundles.storage.store import Store
 
 from ..stores.protocol import ChangedMeanwhile, RegistryStorage, VersionedBytes
+
+if TYPE_CHECKING:
+    from uncaged_bundles.storage.draft import RegistryDraft
 
 FRESH_S = 1.0
 """How old a copy may be that is read without a look at the store."""
@@ -51,7 +53,9 @@ class SharedRegistry(Registry):
             if version != known:
                 found = self._storage.read()
                 with changing(self._path, timeout_s=LOCK_TIMEOUT_S):
-                    write_atomically(self._path, b"" if found is None else found.data)
+                    write_atomically(
+                        self._path, b"" if found is None else found.data, durable=False
+                    )
                 self._copied = found
             self._looked_s = time.monotonic()
             return self._copied

@@ -83,7 +83,7 @@ class ReplicaStore(ScratchStore):
         """Copy a bundle, unless it is there. Raises: as `BundleStorage.get`."""
         path = self.bundle_path(bundle)
         if not path.exists():
-            write_atomically(path, self.backend.bundles.get(bundle))
+            write_atomically(path, self.backend.bundles.get(bundle), durable=False)
 
     def has_bundle(self, hash: BundleHash) -> bool:
         return self.bundle_path(hash).exists() or hash in self.backend.bundles.hashes()
@@ -169,10 +169,10 @@ class Replica:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         self._fetch_blobs(lines)
         if notes.origin is not None:
-            write_atomically(path_beside(path), notes.origin)
+            write_atomically(path_beside(path), notes.origin, durable=False)
         if notes.info:
-            write_atomically(files.info_path(bundle, thread), notes.info)
-        write_atomically(path, b"".join(lines))
+            write_atomically(files.info_path(bundle, thread), notes.info, durable=False)
+        write_atomically(path, b"".join(lines), durable=False)
         return path
 
     def add_lines(self, bundle: BundleHash, thread: ThreadId, lines: Sequence[bytes]) -> None:

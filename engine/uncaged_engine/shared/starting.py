@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.validation.validate import Bundle
 
@@ -125,8 +125,8 @@ def _flows_above(replica: Replica, start: Mapping[str, Any]) -> Iterator[str]:
     while (parent := start.get("parent")) is not None:
         try:
             entry = threads.locate(parent["threadId"])
-            start = start_in(threads.ends(entry.bundle, entry.id, limit=1).first)
-        except (NotFoundError, DamagedError):
+            start = start_in(threads.ends([entry], limit=1)[entry.id].first)
+        except (NotFoundError, KeyError):
             return
         yield str(start["name"])
 

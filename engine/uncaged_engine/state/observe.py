@@ -28,6 +28,10 @@ from .undecided import undecided
 WINDOW_BYTES = 4096
 RESUMABLE = frozenset(("killed", "limit"))
 """Ends that `resume` goes on from; the effect that one of them cut off may need a decision."""
+GOES_ON = frozenset(("interrupted", "unknown"))
+"""Statuses, without a worker, of a thread that the worker which takes it goes on with; it leaves
+one that has ended or was stopped.
+"""
 _TIMESTAMP = b',"timestamp":'
 
 
@@ -328,11 +332,29 @@ def step_records(history: History, blobs: Blobs) -> list[dict[str, Any]]:
     return parse_records(b"".join(history.steps), blobs)
 
 
+def summary_of_lines(
+    data: bytes, store: Store, bundle: BundleHash, thread: ThreadId, *, worker: str | None
+) -> ThreadSummary | None:
+    """Return the summary of a thread of a shared store; None if that takes its bundle, too.
+
+    Args:
+        data: the whole lines of its journal. worker: which drives it; empty if it waits for one,
+            None if none will drive it.
+    """
+    history = recover(data, bundle, thread)
+    word = status(_facts(history, is_undecided=False), locked=False)
+    locked = bool(worker) or (worker is not None and word in GOES_ON)
+    is_doubtful = history.pending is not None and history.pending.doubtful
+    if is_doubtful and (history.end is not None or not locked):
+        return None
+    return summary_of(history, store, bundle, thread, data, locked=locked)
+
+
 def facts_of(history: History, store: Store, bundle: BundleHash, blobs: Blobs) -> Facts:
-    return _facts(history, bool(undecided(history, store, bundle, blobs)))
+    return _facts(history, is_undecided=bool(undecided(history, store, bundle, blobs)))
 
 
-def _facts(history: History, is_undecided: bool) -> Facts:
+def _facts(history: History, *, is_undecided: bool) -> Facts:
     return Facts(
         end=None if history.end is None else str(history.end["end"]),
         paused=history.paused,
@@ -362,7 +384,7 @@ def summary_of(
         if locked and history.end is None
         else undecided(history, store, bundle, BlobDirectory(store.blobs))
     )
-    state = status(_facts(history, bool(names)), locked=locked)
+    state = status(_facts(history, is_undecided=bool(names)), locked=locked)
     problem = (
         None
         if history.damage is None or history.damage.tail

@@ -298,9 +298,10 @@ class ThreadStorage(Protocol):
         lines. Threads that are not there are left out.
         """
 
-    def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
-        """Return the first line and the last *limit* lines, or all if there are no more; where the
-        store can, without a look at those between. Raises: as `read`.
+    def ends(self, entries: Collection[ThreadEntry], *, limit: int) -> dict[ThreadId, ThreadEnds]:
+        """Return the first line of several threads and the last *limit* lines, or all if there are
+        no more; where the store can, together and without a look at those between. Threads that
+        are not there or are damaged are left out.
         """
 
     def notes(self, bundle: BundleHash, thread: ThreadId) -> ThreadNotes:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from uncaged_bundles.errors import NotFoundError, RefusedError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import BundleHash, ThreadId, is_thread_id
 from uncaged_bundles.storage.files import held, read_if_there, write_atomically
 from uncaged_bundles.storage.store import REMOVED_SUFFIX, Store
@@ -108,10 +108,18 @@ class DirectoryThreads:
                 found[one.id] = self.head(one.bundle, one.id)
         return found
 
-    def ends(self, bundle: BundleHash, thread: ThreadId, *, limit: int) -> ThreadEnds:
-        found = self._lines(bundle, thread)
-        head = ThreadHead(lines=len(found.lines), size_bytes=found.good_bytes, digest=found.digest)
-        return ThreadEnds(head=head, first=found.lines[0], last=found.lines[-limit:])
+    def ends(self, entries: Collection[ThreadEntry], *, limit: int) -> dict[ThreadId, ThreadEnds]:
+        ends = {}
+        for one in entries:
+            with suppress(NotFoundError, DamagedError):
+                found = self._lines(one.bundle, one.id)
+                head = ThreadHead(
+                    lines=len(found.lines), size_bytes=found.good_bytes, digest=found.digest
+                )
+                ends[one.id] = ThreadEnds(
+                    head=head, first=found.lines[0], last=found.lines[-limit:]
+                )
+        return ends
 
     def notes(self, bundle: BundleHash, thread: ThreadId) -> ThreadNotes:
         path = self._path(bundle, thread)
