@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from testbed.cluster_scene import CALLS, ClusterScene, cluster_scene
+from testbed.cluster_scene import CALLS, SILENT_S, ClusterScene, cluster_scene
 from testbed.stalling import stalling_proxy
 
 AHEAD = (
@@ -75,6 +75,45 @@ def test_threads_outlive_a_restart_of_the_database(scene: ClusterScene, by: sign
         assert one.poll() is None and two.poll() is None
         assert "lost" in scene.events("one") and "lost" in scene.events("two")
     scene.check_repeats(threads, "one", "two")
+
+
+def test_a_frozen_worker_is_replaced_after_the_silence_of_the_setting(
+    scene: ClusterScene,
+) -> None:
+    """A worker that waits for a minute of silence takes nothing over from one that is frozen for
+    a shorter time, which goes on. One that waits for four seconds raises the fence and ends the
+    thread; the frozen one then appends nothing, and begins anew. Some fifteen seconds.
+    """
+    gate = scene.gate
+    gate.close(held=3)
+    with scene.worker("frozen", scene.at_socket()) as frozen:
+        [thread] = scene.start(1)
+        gate.wait_for(4)
+        with scene.worker("patient", scene.at_socket(), silent_s=60) as patient:
+            scene.wait_until(lambda: scene.silence_s(patient) < 60, "patient")
+            frozen.send_signal(signal.SIGSTOP)
+            scene.wait_until(lambda: scene.silence_s(frozen) > SILENT_S, "patient")
+            frozen.send_signal(signal.SIGCONT)
+            gate.let_on(held=6)
+            gate.wait_for(7)
+            assert scene.events("patient") == []
+        assert len(gate.seen) == 7
+        frozen.send_signal(signal.SIGSTOP)
+        before = scene.lines(thread)
+        with scene.worker("strict", scene.at_socket()):
+            gate.wait_for(8)  # the open request, once more
+            gate.is_open.set()
+            scene.wait_for_ends([thread])
+            assert scene.events("strict") == ["driven", "left"]
+        after = scene.lines(thread)
+        assert after > before
+        frozen.send_signal(signal.SIGCONT)
+        scene.wait_until(lambda: "lost" in scene.events("frozen"), "frozen")
+        again = scene.start(1)
+        scene.wait_for_ends(again)
+        assert frozen.poll() is None
+        assert scene.lines(thread) == after
+        scene.check_repeats([thread, *again], "frozen", "strict")
 
 
 def test_clocks_an_hour_apart_hold_nothing_up(scene: ClusterScene) -> None:

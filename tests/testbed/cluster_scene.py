@@ -5,6 +5,7 @@ counts them and holds them.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -13,9 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import StorageError
 from uncaged_bundles.ids import ThreadId
+from uncaged_cluster.session import advisory_key, session_lock
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
@@ -26,13 +29,20 @@ from uncaged_engine.stores.directory.backend import DirectoryBackend
 from .answering import answering
 from .bundles import source
 from .foreground import environment
-from .postgres import PostgresServer, postgres_server
+from .postgres import SUPERUSER, PostgresServer, postgres_server
+
+if TYPE_CHECKING:
+    import psycopg
 
 PATIENCE_S = 100
 SILENT_S = 4
 """So long may a worker be silent before others take its threads over."""
 CALLS = 12
 WORKER = ("-m", "uncaged_cli")
+_SILENCE = """
+SELECT extract(epoch FROM clock_timestamp() - state_change) FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::bigint << 32) | objid::bigint = ANY(%s)
+"""
 
 
 @dataclass
@@ -58,9 +68,14 @@ class RequestGate:
         with self.changed:
             assert self.changed.wait_for(lambda: len(self.seen) >= count, PATIENCE_S), self.seen
 
+    def let_on(self, held: int) -> None:
+        """Answer the requests that are held, and hold those from this number on."""
+        self.held, before, self.is_open = held, self.is_open, threading.Event()
+        before.set()
+
     def close(self, held: int) -> None:
         """Hold the requests from this number on, and forget the former ones."""
-        self.is_open.clear()
+        self.is_open = threading.Event()
         self.seen.clear()
         self.held = held
 
@@ -70,6 +85,7 @@ class ClusterScene:
     """A store on a server of its own."""
 
     server: PostgresServer
+    database: str
     schema: str
     gate: RequestGate
     directory: Path
@@ -77,12 +93,17 @@ class ClusterScene:
 
     @contextmanager
     def worker(
-        self, name: str, address: str, python: tuple[str, ...] = WORKER
+        self,
+        name: str,
+        address: str,
+        python: tuple[str, ...] = WORKER,
+        *,
+        silent_s: int = SILENT_S,
     ) -> Iterator[subprocess.Popen[str]]:
         """Run a worker until the end of the block; its lines are in NAME.log."""
         home = self.directory / name
         home.mkdir(exist_ok=True)
-        (home / "config.yaml").write_text(f"limits: {{workerSeconds: {SILENT_S}}}\n")
+        (home / "config.yaml").write_text(f"limits: {{workerSeconds: {silent_s}}}\n")
         with (
             (self.directory / f"{name}.log").open("w") as log,
             subprocess.Popen(
@@ -104,20 +125,46 @@ class ClusterScene:
                 process.kill()
 
     def at_socket(self) -> str:
-        return self.server.address(self.schema)
+        return self.server.address(self.schema, database=self.database)
+
+    def rows(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect to the tables of the store."""
+        return self.server.connect(dbname=self.database, options=f"-c search_path={self.schema}")
+
+    def silence_s(self, process: subprocess.Popen[str]) -> float:
+        """Return the seconds since the last statement of a worker in its session; infinity if that
+        has ended.
+        """
+        with self.rows() as rows:
+            numbers = rows.execute(
+                "SELECT number FROM workers WHERE name LIKE %s", [f"%.{process.pid}#%"]
+            ).fetchall()
+            keys = [advisory_key(self.schema, session_lock(number)) for (number,) in numbers]
+            found = rows.execute(_SILENCE, [keys]).fetchone()
+        return math.inf if found is None else float(found[0])
+
+    def lines(self, thread: ThreadId) -> int:
+        """Return how many lines a thread has in the database."""
+        with self.rows() as rows:
+            found = rows.execute("SELECT lines FROM threads WHERE name = %s", [thread]).fetchone()
+        return 0 if found is None else int(found[0])
 
     def start(self, count: int) -> list[ThreadId]:
         return [self.engine.run("calls", prompt="") for _ in range(count)]
 
+    def log(self, name: str) -> str:
+        """Return what a worker printed."""
+        return (self.directory / f"{name}.log").read_text()
+
     def events(self, name: str) -> list[str]:
         """Return the events that a worker printed."""
-        lines = (self.directory / f"{name}.log").read_text().splitlines()
+        lines = self.log(name).splitlines()
         return [json.loads(line).get("event", "") for line in lines if line.startswith("{")]
 
     def wait_until(self, is_met: Callable[[], bool], *logs: str) -> None:
         give_up_s = time.monotonic() + PATIENCE_S
         while not is_met():
-            shown = [(self.directory / f"{name}.log").read_text() for name in logs]
+            shown = [self.log(name) for name in logs]
             assert time.monotonic() < give_up_s, shown
             time.sleep(0.1)
 
@@ -146,14 +193,20 @@ class ClusterScene:
 
 
 @contextmanager
-def cluster_scene(directory: Path) -> Iterator[ClusterScene]:
-    """Make a store with the flow `calls`; check it at the end."""
+def cluster_scene(
+    directory: Path, *, database_of: Callable[[PostgresServer], str] = lambda _server: SUPERUSER
+) -> Iterator[ClusterScene]:
+    """Make a store with the flow `calls`; check it at the end.
+
+    Args:
+        database_of: makes the database of the store, and returns its name.
+    """
     gate = RequestGate()
     with ExitStack() as stack:
         server = stack.enter_context(postgres_server())
         port = stack.enter_context(answering(gate.answer))
-        stack.callback(gate.is_open.set)
-        schema = server.new_schema()
+        stack.callback(lambda: gate.let_on(CALLS))
+        database, schema = database_of(server), server.new_schema()
         body = f"""
     for n in range({CALLS}):
         yield {{"http": {{"url": f"http://127.0.0.1:{port}/{{options['threadId']}}/{{n}}", "timeout_s": 300}}}}
@@ -162,7 +215,7 @@ def cluster_scene(directory: Path) -> Iterator[ClusterScene]:
         origin = Engine.open(directory / "origin")
         policy = {"http": {"hosts": [f"127.0.0.1:{port}"], "private": True}}
         origin.add("calls", source("calls", body, policy=policy), accept=lambda _: True)
-        address = server.address(schema)
+        address = server.address(schema, database=database)
         with closing(open_store(address, create=True, is_visible=True)) as store:
             backend = DirectoryBackend(origin.store)
             copy_store(backend, store, replace=False, progress=lambda _kind, _count: None)
@@ -170,7 +223,12 @@ def cluster_scene(directory: Path) -> Iterator[ClusterScene]:
             address, origin.store, is_visible=True, report=lambda _reason: None
         ) as engine:
             yield ClusterScene(
-                server=server, schema=schema, gate=gate, directory=directory, engine=engine
+                server=server,
+                database=database,
+                schema=schema,
+                gate=gate,
+                directory=directory,
+                engine=engine,
             )
             with closing(open_store(address, create=False, is_visible=True)) as store:
                 found = check_store(store, progress=lambda _kind, _count: None)
