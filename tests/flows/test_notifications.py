@@ -79,7 +79,6 @@ def test_each_status_is_notified_once_and_blocks_no_thread(engine: Engine) -> No
                 options=RunOptions(max_steps=1),
             )
             assert "1 step" in next_event(limited, "limit")["message"]
-            settle(engine, limited)  # it is notified of before its worker leaves it
             engine.resume(limited, options=RunOptions(max_steps=9))
             finish(engine, limited)
             calling = engine.run("caller", prompt="")

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from contextvars import copy_context
 from functools import partial
 from itertools import count
@@ -169,7 +169,8 @@ class ThreadDriving:
         owner = self._owned(bundle, thread)
         if isinstance(owner, str):
             return owner
-        with owner:
+        # notifications go last: who gets one can take the thread up at once
+        with ExitStack() as left, owner:
             replica = self._replica
             threads = replica.backend.threads
             lines = list(lines_of(threads, bundle, thread))
@@ -178,7 +179,7 @@ class ThreadDriving:
                 with closing(_RecordedExchanges(record)) as exchanges:
                     exchanges.skip(lines[:from_line])
                     exchanges.add(lines[from_line:])  # those of former owners
-                    return self._drive_copy(owner, bundle, thread, exchanges)
+                    return self._drive_copy(owner, bundle, thread, exchanges, left)
             finally:
                 self._clean_up(thread, lines[0])
                 self._waiting.discard(thread)
@@ -244,6 +245,7 @@ class ThreadDriving:
         bundle: BundleHash,
         thread: ThreadId,
         exchanges: _RecordedExchanges,
+        left: ExitStack,
     ) -> str:
         replica, files = self._replica, self._replica.files
         replica.registry.freshen()  # for effects that look at the flows
@@ -258,7 +260,7 @@ class ThreadDriving:
                 exchanges.settle()
                 return left
             try:
-                word = self._run(journal, bundle, thread)
+                word = self._run(journal, bundle, thread, left)
                 if word == "paused":
                     self._report_lack(journal, bundle, thread)
             except StorageError:
@@ -286,7 +288,9 @@ class ThreadDriving:
             except StoreLacks as exc:
                 self._wait(thread, exc)
 
-    def _run(self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId) -> str:
+    def _run(
+        self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId, left: ExitStack
+    ) -> str:
         with self._cells.of(bundle) as cells:
             config = load(self._replica.files)
             driver = Driver(
@@ -310,6 +314,7 @@ class ThreadDriving:
                 ),
             )
             driver.accept()
+            left.callback(driver.notify)
             with self._counting:
                 self._drivers[thread] = driver
                 if self._leaving:

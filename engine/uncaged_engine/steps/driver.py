@@ -172,6 +172,11 @@ class Driver:
     def close(self) -> None:
         """Close the journal, which releases its lock: from then on another process may own it."""
         self._journal.close()
+        self.notify()
+
+    def notify(self) -> None:
+        """Notify of the statuses that were written. Called once the thread was left. Idempotent."""
+        self._notes.send_kept()
 
     @property
     def doing(self) -> str | None:
@@ -350,8 +355,7 @@ class Driver:
         self._journal.append(lines.notified(notification.event, notification.timestamp_ms))
         # crash here: a note without its status, which the next owner writes again with its own
         line = self._journal.append(body, flush=True)
-        # crash here: note and status on disk, the notification not sent; it never is
-        self._notes.send(notification)
+        self._notes.keep(notification)
         return line
 
     def _drive(self) -> str:

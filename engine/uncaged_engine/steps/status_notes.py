@@ -1,6 +1,7 @@
 """Notifications about the statuses of one thread, by the driver that writes them.
 
-The journal has a note of each, in front of the status and flushed with it, before it is sent.
+The journal has a note of each, in front of the status and flushed with it, before it is sent. It is
+sent once the worker has left the thread: who gets it can resume the thread at once.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class StatusNotes:
         self._environment = environment
         self._sender = sender
         self._info = info
+        self._unsent: list[Notification] = []
 
     def about(self, body: bytes, now_ms: int) -> Notification | None:
         """Return the notification about the status that an open record writes; None if it writes
@@ -65,6 +67,16 @@ class StatusNotes:
             timestamp_ms=now_ms,
             parent=str(parent["threadId"]) if isinstance(parent, Mapping) else None,
         )
+
+    def keep(self, notification: Notification) -> None:
+        """Keep the notification of a status that is on disk until the thread was left."""
+        self._unsent.append(notification)
+
+    def send_kept(self) -> None:
+        """Send what was kept. Idempotent."""
+        # crash here: note and status on disk, the notification not sent; it never is
+        while self._unsent:
+            self.send(self._unsent.pop(0))
 
     def send(self, notification: Notification) -> None:
         """Send a notification in another thread, if a person wants to know of its event; errors are

@@ -356,8 +356,10 @@ class WorkerServer:
     def _forget(self, driver: Driver) -> None:
         # both at once: a client that finds the journal free must not find a driver
         with self._lock:
-            self._drivers.pop(driver.thread, None)
-            driver.close()
+            try:
+                driver.close()
+            finally:
+                self._drivers.pop(driver.thread, None)
 
     def _report(self, driver: Driver) -> None:
         import traceback  # a worker that meets no bug starts without it

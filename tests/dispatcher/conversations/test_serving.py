@@ -12,13 +12,12 @@ from testbed.bundles import thread_id
 from testbed.conversing import WordReader, now_ms
 from testbed.steering import intent_of, wait_for
 from uncaged_dispatcher.conversations.holder import Holder
-from uncaged_dispatcher.conversations.log import ConversationLog, read_records
+from uncaged_dispatcher.conversations.log import ConversationLog, read_records, socket_of
 from uncaged_dispatcher.conversations.request_queue import MAX_QUEUED
 from uncaged_dispatcher.conversations.serving import (
     MAX_CONNECTIONS,
     MAX_MESSAGE_BYTES,
     ConversationServer,
-    socket_of,
 )
 from uncaged_engine.api import Engine
 from uncaged_engine.services.local_sockets import receive_line
