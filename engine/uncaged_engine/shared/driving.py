@@ -170,7 +170,7 @@ class ThreadDriving:
         if isinstance(owner, str):
             return owner
         # notifications go last: who gets one can take the thread up at once
-        with ExitStack() as left, owner:
+        with ExitStack() as afterwards, owner:
             replica = self._replica
             threads = replica.backend.threads
             lines = list(lines_of(threads, bundle, thread))
@@ -179,7 +179,7 @@ class ThreadDriving:
                 with closing(_RecordedExchanges(record)) as exchanges:
                     exchanges.skip(lines[:from_line])
                     exchanges.add(lines[from_line:])  # those of former owners
-                    return self._drive_copy(owner, bundle, thread, exchanges, left)
+                    return self._drive_copy(owner, bundle, thread, exchanges, afterwards)
             finally:
                 self._clean_up(thread, lines[0])
                 self._waiting.discard(thread)
@@ -245,7 +245,7 @@ class ThreadDriving:
         bundle: BundleHash,
         thread: ThreadId,
         exchanges: _RecordedExchanges,
-        left: ExitStack,
+        afterwards: ExitStack,
     ) -> str:
         replica, files = self._replica, self._replica.files
         replica.registry.freshen()  # for effects that look at the flows
@@ -260,7 +260,7 @@ class ThreadDriving:
                 exchanges.settle()
                 return left
             try:
-                word = self._run(journal, bundle, thread, left)
+                word = self._run(journal, bundle, thread, afterwards)
                 if word == "paused":
                     self._report_lack(journal, bundle, thread)
             except StorageError:
@@ -289,7 +289,7 @@ class ThreadDriving:
                 self._wait(thread, exc)
 
     def _run(
-        self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId, left: ExitStack
+        self, journal: SharedJournal, bundle: BundleHash, thread: ThreadId, afterwards: ExitStack
     ) -> str:
         with self._cells.of(bundle) as cells:
             config = load(self._replica.files)
@@ -314,7 +314,7 @@ class ThreadDriving:
                 ),
             )
             driver.accept()
-            left.callback(driver.notify)
+            afterwards.callback(driver.notify)
             with self._counting:
                 self._drivers[thread] = driver
                 if self._leaving:
