@@ -39,7 +39,7 @@ from uncaged_engine.services.stores import StoreLacks
 
 from .address import ClusterAddress
 from .admitting import HIGHEST, QUEUE, TurnRows
-from .liveness import dead_workers, worker_name
+from .liveness import dead_workers, end_silent_holders, worker_name
 from .migrations import check_may_make, has_schema
 from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import ConnectionLost, explained
@@ -58,6 +58,9 @@ REAP_S = 1.0
 HEARTBEAT_S = 1.0
 """How often a worker sends a statement in its session."""
 SETUP_S = 120.0
+SETUP_SILENT_S = 60.0
+"""A process that sets up DBOS for longer is frozen."""
+SETUP_LOCK = "dispatcher"
 _SETUP_NOTE = f"tables of DBOS {version('dbos')} for uncaged-workflow"
 _JSON = DBOSPortableJSONSerializer()
 _LOG = logging.getLogger("dbos")
@@ -356,12 +359,12 @@ class DbosDispatcher:
     @contextmanager
     def _setting_up(self) -> Iterator[None]:
         """Hold a lock while DBOS changes its tables, and note the version in the schema's comment:
-        a client that comes meanwhile waits.
+        a client that comes meanwhile waits. The session of a frozen holder is ended.
 
         Neither holder nor waiter has a transaction open, for which DBOS's `CREATE INDEX
         CONCURRENTLY` would wait in turn.
         """
-        key = [self._watching.lock_key("dispatcher")]
+        key = [self._watching.lock_key(SETUP_LOCK)]
         give_up_s = time.monotonic() + SETUP_S
         if not has_schema(self._watching, self._schema):
             check_may_make(self._watching, self._schema)
@@ -371,6 +374,7 @@ class DbosDispatcher:
                     raise StorageError(
                         f"{self._session.address}: another process sets up DBOS for too long; look at pg_stat_activity"
                     )
+                end_silent_holders(self._watching, [SETUP_LOCK], silent_s=SETUP_SILENT_S)
                 time.sleep(POLL_S)
             try:
                 yield

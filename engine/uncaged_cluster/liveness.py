@@ -47,9 +47,14 @@ def dead_workers(session: DatabaseSession, names: Iterable[str], *, silent_s: fl
     known = set(names)
     living = living_workers(session, known)
     if living:
-        keys = [session.lock_key(session_lock(_number(name) or 0)) for name in living]
-        session.query(_END_SILENT, [keys, silent_s])
+        locks = [session_lock(_number(name) or 0) for name in living]
+        end_silent_holders(session, locks, silent_s=silent_s)
     return known - living
+
+
+def end_silent_holders(session: DatabaseSession, locks: Iterable[str], *, silent_s: float) -> None:
+    """End the sessions that hold some advisory locks and have sent no statement for so long."""
+    session.query(_END_SILENT, [[session.lock_key(name) for name in locks], silent_s])
 
 
 def living_workers(session: DatabaseSession, names: Iterable[str]) -> set[str]:

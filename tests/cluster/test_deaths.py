@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from testbed.cluster_scene import CALLS, SILENT_S, ClusterScene, cluster_scene
+from testbed.cluster_scene import CALLS, PATIENCE_S, SILENT_S, WORKER, ClusterScene, cluster_scene
 from testbed.stalling import stalling_proxy
 
 AHEAD = (
@@ -18,6 +18,12 @@ AHEAD = (
     "from uncaged_cli.main import main\nsys.exit(main(sys.argv[1:]))",
 )
 """The command line with a clock that is an hour ahead."""
+NEXT = (
+    "-c",
+    "import sys, uncaged_cluster.workers as workers; workers.PROTOCOL = 'uncaged-workflow-next'\n"
+    "from uncaged_cli.main import main\nsys.exit(main(sys.argv[1:]))",
+)
+"""The command line of an engine with another version of journals."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("postgres")]
 
@@ -114,6 +120,38 @@ def test_a_frozen_worker_is_replaced_after_the_silence_of_the_setting(
         assert frozen.poll() is None
         assert scene.lines(thread) == after
         scene.check_repeats([thread, *again], "frozen", "strict")
+
+
+def test_workers_of_two_versions_drive_their_own_threads(scene: ClusterScene) -> None:
+    """While a cluster is upgraded, one worker of the old version dies and the next one drains. The
+    worker of the new version gives the threads of both back, and drives those of its own version
+    alone; a last worker of the old one, run until it is idle, ends the others. Some fifteen
+    seconds.
+    """
+    gate = scene.gate
+    gate.close(held=3)
+    with ExitStack() as stack:
+        first = stack.enter_context(scene.worker("first", scene.at_socket()))
+        old = scene.start(2)
+        gate.wait_for(2 * 4)
+        stack.enter_context(scene.worker("new", scene.at_socket(), NEXT))
+        new = scene.start_by(NEXT)
+        gate.wait_for(3 * 4)
+        first.kill()
+        second = stack.enter_context(scene.worker("second", scene.at_socket()))
+        gate.wait_for(5 * 4 - 2 * 3)  # the open requests, once more
+        second.terminate()
+        scene.wait_until(lambda: "stopping" in scene.events("second"), "second")
+        gate.is_open.set()
+        scene.wait_for_ends([new])
+        assert second.wait(PATIENCE_S) == 0
+        assert scene.events("new") == ["driven", "left"]
+        assert [scene.engine.thread(one).summary.steps for one in old] == [4, 4]
+        last = stack.enter_context(scene.worker("last", scene.at_socket(), WORKER, "--until-idle"))
+        scene.wait_for_ends(old)
+        assert last.wait(PATIENCE_S) == 0
+        assert scene.events("new") == ["driven", "left"]
+    scene.check_repeats([*old, new], "first", "second", "new", "last")
 
 
 def test_clocks_an_hour_apart_hold_nothing_up(scene: ClusterScene) -> None:

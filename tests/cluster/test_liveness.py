@@ -11,6 +11,7 @@ from testbed.postgres import PostgresServer
 from testbed.stored_threads import SOURCE, script, started
 from uncaged_bundles.errors import StorageError
 from uncaged_cluster.address import parse_address
+from uncaged_cluster.admitting import TurnRows
 from uncaged_cluster.liveness import dead_workers, worker_name
 from uncaged_cluster.session import DatabaseSession
 from uncaged_cluster.store import PostgresStore, open_store
@@ -165,3 +166,43 @@ def test_a_client_that_holds_a_lock_stops_its_row_alone(sessions: list[DatabaseS
         assert owner.append(more).lines == len(thread.sealed) + len(more)
         with pytest.raises(StorageError):
             holder.query("SELECT 1")
+
+
+@pytest.mark.slow
+def test_a_client_that_freezes_while_it_sets_up_the_dispatcher_is_ended(
+    sessions: list[DatabaseSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock is no part of a transaction, and would keep all workers from their start. Another
+    client, which would wait for two minutes, ends the silent session and goes on.
+    """
+    from uncaged_cluster import dispatching  # 0.5 s
+
+    holder, other, watching = sessions
+    holder.query("SELECT pg_advisory_lock(%s)", [holder.lock_key(dispatching.SETUP_LOCK)])
+    dispatcher = dispatching.DbosDispatcher(other)
+    with closing(dispatcher):
+        monkeypatch.setattr(dispatching, "SETUP_S", 0.5)
+        with pytest.raises(StorageError, match="sets up DBOS for too long"):
+            dispatcher.forget(before_ms=0, progress=lambda _count: None)
+        monkeypatch.setattr(dispatching, "SETUP_S", 120.0)
+        monkeypatch.setattr(dispatching, "SETUP_SILENT_S", 0.5)
+        dispatcher.forget(before_ms=0, progress=lambda _count: None)
+    with pytest.raises(StorageError):
+        holder.query("SELECT 1")
+    assert watching.query("SELECT 1") == [(1,)]
+
+
+def test_a_client_that_freezes_while_it_moves_turns_is_ended(
+    sessions: list[DatabaseSession],
+) -> None:
+    """The server ends its transaction after a minute (here 0.2 s), and others move turns again."""
+    holder, other, _ = sessions
+    turns = [TurnRows(session, "unused") for session in (holder, other)]
+    holder.query("SET idle_in_transaction_session_timeout = '200ms'")
+    with pytest.raises(StorageError, match="the server ended the connection"), turns[0].alone():
+        with turns[1].alone() as alone:
+            assert not alone
+        while not alone:
+            with turns[1].alone() as alone:
+                pass
+        holder.query("SELECT 1")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.errors import StorageError
-from uncaged_bundles.ids import ThreadId
+from uncaged_bundles.ids import ThreadId, parse_thread_id
 from uncaged_cluster.session import advisory_key, session_lock
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
@@ -97,17 +97,33 @@ class ClusterScene:
         name: str,
         address: str,
         python: tuple[str, ...] = WORKER,
-        *,
-        silent_s: int = SILENT_S,
+        *more: str,
+        silent_s: int | None = SILENT_S,
     ) -> Iterator[subprocess.Popen[str]]:
-        """Run a worker until the end of the block; its lines are in NAME.log."""
+        """Run a worker until the end of the block; its lines are in NAME.log.
+
+        Args:
+            python: options of the interpreter, to the program. more: options of `work`. silent_s:
+                `limits.workerSeconds`; None for the default.
+        """
         home = self.directory / name
         home.mkdir(exist_ok=True)
-        (home / "config.yaml").write_text(f"limits: {{workerSeconds: {silent_s}}}\n")
+        limits = "" if silent_s is None else f"limits: {{workerSeconds: {silent_s}}}\n"
+        (home / "config.yaml").write_text(limits)
         with (
             (self.directory / f"{name}.log").open("w") as log,
             subprocess.Popen(
-                [sys.executable, *python, "work", "--json", "--slots", "2", "--store", address],
+                [
+                    sys.executable,
+                    *python,
+                    "work",
+                    "--json",
+                    "--slots",
+                    "2",
+                    "--store",
+                    address,
+                    *more,
+                ],
                 env={
                     **environment(),
                     "UNCAGED_WORKFLOW_HOME": str(home),
@@ -151,6 +167,20 @@ class ClusterScene:
 
     def start(self, count: int) -> list[ThreadId]:
         return [self.engine.run("calls", prompt="") for _ in range(count)]
+
+    def start_by(self, python: tuple[str, ...]) -> ThreadId:
+        """Start a thread by the command line of another engine."""
+        words = [sys.executable, *python, "run", "calls", "--detach", "--json", "--store"]
+        done = subprocess.run(
+            [*words, self.at_socket()],
+            env={**environment(), "UNCAGED_WORKFLOW_HOME": str(self.directory / "person")},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return parse_thread_id(json.loads(done.stdout)["threadId"])
 
     def log(self, name: str) -> str:
         """Return what a worker printed."""
