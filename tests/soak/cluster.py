@@ -32,6 +32,7 @@ from uncaged_engine.stores.directory.backend import DirectoryBackend
 
 from .crowd import FLOW, MIXED, Crowd
 from .flows import chance_of
+from .freezing import freezes, split
 from .server import World, serving
 from .verdict import Verdict
 from .workers import Workers
@@ -45,6 +46,9 @@ CONTROLS = {"ask": "no-ask", "intent": "late-intent", "takeover": "no-takeover",
 def main() -> int:
     asked = _arguments()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if asked.frozen or asked.split:
+        chosen = [*([freezes] if asked.frozen else []), *([split] if asked.split else [])]
+        return 1 if [one for judge in chosen for one in judge(_say)] else 0
     seed = random.SystemRandom().getrandbits(32) if asked.seed is None else asked.seed
     _say(f"seed {seed}")
     root = Path(tempfile.mkdtemp(prefix="soak-", dir="/tmp"))
@@ -178,6 +182,12 @@ def _arguments() -> Namespace:
     )
     parser.add_argument(
         "--pause", type=int, default=2, help="tenths of a second in a script, twice"
+    )
+    parser.add_argument(
+        "--frozen", action="store_true", help="instead: freeze workers for 8 s and for 90 s"
+    )
+    parser.add_argument(
+        "--split", action="store_true", help="instead: cut a worker's network for a minute"
     )
     parser.add_argument("--seed", type=int)
     parser.add_argument(
