@@ -46,6 +46,7 @@ class PendingThreads:
         self._schema = dispatcher_schema(session)
         self._turns = TurnRows(session, self._schema)
         self._workers_of_store = WorkerRows(session)
+        self._has_tables = False
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
         rows = self._rows(PENDING, [list(threads)])
@@ -143,8 +144,11 @@ class PendingThreads:
 
     def _is_set_up(self) -> bool:
         """Tell whether DBOS has tables: a thread was run, or a worker started."""
-        table = f"{sql.Identifier(self._schema).as_string(None)}.workflow_status"
-        return self._session.query("SELECT to_regclass(%s)::text", [table]) != [(None,)]
+        if not self._has_tables:  # they stay
+            table = f"{sql.Identifier(self._schema).as_string(None)}.workflow_status"
+            found = self._session.query("SELECT to_regclass(%s)::text", [table])
+            self._has_tables = found != [(None,)]
+        return self._has_tables
 
     def _rows(self, statement: Any, values: list[object]) -> list[tuple[Any, ...]]:
         if not self._is_set_up():

@@ -41,7 +41,6 @@ from .threads.answering import check_answer, question_number
 from .threads.binding import Accept, ThreadBinding, bind_here
 from .threads.cutting import Cut, Replacement
 from .threads.following import Event, follow, wait_until_left
-from .threads.forking import ForkPlan, plan_fork, target_of, write_fork
 from .threads.resuming import is_due, resume_fields
 from .threads.starting import ENTROPY_BYTES, Chance, granted_bundle, new_start, start_line
 from .threads.steering import SteeringEvent, require, require_still, steer
@@ -53,6 +52,7 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .door.notifications import Notification
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
+    from .threads.forking import ForkPlan
     from .threads.housekeeping import Archived, Pruned
     from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread, ReplayCheck
@@ -585,6 +585,8 @@ class Engine:
 
     def _source_of(self, text: str, on: str | None) -> tuple[ThreadPlace, BundleHash]:
         """Return the source of a fork, and the version that it will run."""
+        from .threads.forking import target_of  # 5 ms of a list
+
         source = self.store.locate_thread(text)
         return source, target_of(self.store, self.registry, source, on)
 
@@ -598,6 +600,8 @@ class Engine:
         options: RunOptions,
         binding: ThreadBinding | None,
     ) -> ForkPlan:
+        from .threads.forking import plan_fork
+
         return plan_fork(
             self.store,
             self.registry,
@@ -827,6 +831,8 @@ class Engine:
 
     def _write_fork(self, plan: ForkPlan) -> tuple[BundleHash, ThreadId]:
         """Write a fork into the store; return its bundle and its id."""
+        from .threads.forking import write_fork
+
         return write_fork(plan)
 
     def _drive(

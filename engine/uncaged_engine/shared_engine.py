@@ -336,22 +336,23 @@ class SharedEngine(Engine):
         worker: its name; empty for a thread that waits for one.
         """
         from .threads.rows import RowCount
-        from .threads.thread_documents import lean_records
 
         found = []
         reasons = WaitReasons(self._backend)
-        for one in self._backend.queue.driven(limit=MOST_DRIVEN):
-            if threads is not None and one.entry.id not in threads:
-                continue
-            if bundles is not None and one.entry.bundle not in bundles:
-                continue
+        driven = [
+            one
+            for one in self._backend.queue.driven(limit=MOST_DRIVEN)
+            if (threads is None or one.entry.id in threads)
+            and (bundles is None or one.entry.bundle in bundles)
+        ]
+        records = self._copies.records([one.entry for one in driven if one.worker])
+        for one in driven:
             rows = RowCount()
-            try:
-                records, _ = lean_records(self.store, self.store.locate_thread(one.entry.id))
-            except DamagedError:
-                continue  # `threads` lists it; it hides no other
-            for record in records:
-                rows.add(record)
+            if one.worker:
+                if one.entry.id not in records:
+                    continue  # `threads` lists it; it hides no other
+                for record in records[one.entry.id]:
+                    rows.add(record)
             step = rows.open_step()
             doing = None if step is None else step["label"]
             found.append(
@@ -360,7 +361,7 @@ class SharedEngine(Engine):
                     "worker": one.worker,
                     "threadId": one.entry.id,
                     "doing": doing if one.worker else reasons.of(one.kind),
-                    "sinceMs": 0 if step is None or not one.worker else step["startedMs"],
+                    "sinceMs": 0 if step is None else step["startedMs"],
                     "queued": 0,
                 }
             )

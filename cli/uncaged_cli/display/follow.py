@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.ids import ThreadId
-from uncaged_engine.services.documents import summary_document
 from uncaged_engine.services.journal import PACK_KEY
+from uncaged_engine.threads.documents import summary_document
 from uncaged_engine.threads.ending import EXIT_UNSUCCESSFUL, Ending, ending_of
 from uncaged_engine.threads.notifications import mark_seen
 from uncaged_engine.threads.timeline import Record, Timeline

@@ -6,7 +6,7 @@ import os
 import sys
 
 import click
-from uncaged_engine.services.documents import summary_document
+from uncaged_engine.threads.documents import summary_document
 
 from ..display import json_output
 from ..display.costs import spell_spent

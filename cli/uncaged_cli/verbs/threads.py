@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import NotFoundError
-from uncaged_engine.services.documents import summary_document
+from uncaged_engine.threads.documents import summary_document
 from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
 
 from ..display import json_output

@@ -50,7 +50,13 @@ def lean_records(store: Store, place: Place) -> tuple[list[dict[str, Any]], int]
         DamagedError: not even its start can be read.
     """
     bundle, thread, path = place
-    data = archive.contents(path)
+    return lean_records_in(store, bundle, thread, archive.contents(path))
+
+
+def lean_records_in(
+    store: Store, bundle: BundleHash, thread: ThreadId, data: bytes
+) -> tuple[list[dict[str, Any]], int]:
+    """Do the same for the bytes of a journal."""
     good = recover(data, bundle, thread).good_bytes
     return parse_records(data[:good], LeanBlobs(store.blobs)), good
 
