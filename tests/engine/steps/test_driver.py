@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from uncaged_engine.cells.shared import Cells, start_cells
 from uncaged_engine.journal import lines
 from uncaged_engine.journal.file import JournalFile
 from uncaged_engine.journal.journal import Journal
+from uncaged_engine.journal.lock import is_live
+from uncaged_engine.notify.sender import Delivery, Sender
 from uncaged_engine.settings.loading import load
 from uncaged_engine.state.observe import summarise
 from uncaged_engine.steps.driver import Driver
@@ -48,11 +51,15 @@ def begin(store: Store) -> Iterator[Callable[..., tuple[Placed, Driver]]]:
     """Take up a thread that yields these effects, in this very process."""
     begun: list[Any] = []
 
-    def take(*plan: object) -> tuple[Placed, Driver]:
+    def take(*plan: object, sender: Sender | None = None) -> tuple[Placed, Driver]:
         placed = place(store, PLANNED, params={"plan": list(plan)})
         cells = start_cells(placed.bundle, "auto", limits=CellLimits(), begun=None)
         worker = WorkerContext(
-            store=store, cells=cells, clock_ms=lambda: NOW_MS, publish=lambda _thread, _event: None
+            store=store,
+            cells=cells,
+            clock_ms=lambda: NOW_MS,
+            publish=lambda _thread, _event: None,
+            sender=sender,
         )
         journal = JournalFile.open(store, placed.bundle.hash, placed.thread)
         driver = Driver(
@@ -148,6 +155,33 @@ def test_a_thread_that_was_paused_before_its_worker_came_stays_paused(
     with closing(again), pytest.raises(RefusedError, match="was paused just now"):
         again.accept()
     assert summarise(store, placed.bundle.hash, placed.thread, placed.path).status == "paused"
+
+
+class LookingSender(Sender):
+    """A sender that looks at a thread's lock instead. were_live: what it saw each time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.path = Path()
+        self.were_live: list[bool] = []
+
+    def send(self, delivery: Delivery) -> bool:  # noqa: ARG002 - it delivers nothing
+        self.were_live.append(is_live(self.path))
+        return True
+
+
+def test_a_status_is_notified_of_once_the_thread_is_left(
+    store: Store, begin: Callable[..., tuple[Placed, Driver]]
+) -> None:
+    """A person who is notified of a failure finds a thread that can be resumed."""
+    store.config_path.write_text("notify: {command: [notify-me]}\n")
+    sender = LookingSender()
+    placed, driver = begin("raise", sender=sender)
+    sender.path = placed.path
+    assert driver.run() == "failed"
+    assert not sender.were_live
+    driver.close()
+    assert sender.were_live == [False]
 
 
 def drive_over(
