@@ -50,6 +50,7 @@ from .worker import client
 if TYPE_CHECKING:  # `run` does without, and half of the command's start would go into them
     from .door.effects import Cancel
     from .door.notifications import Notification
+    from .proposals import Proposals
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
@@ -109,6 +110,13 @@ class Engine:
     def config(self) -> Config:
         """The store's settings, as ``config.yaml`` has them now."""
         return load(self.store)
+
+    @property
+    def proposals(self) -> Proposals:
+        """The proposed versions of flows, and decisions about them."""
+        from .proposals import Proposals
+
+        return Proposals(self.store)
 
     def clock_ms(self) -> int:
         """Return the time as threads record it."""

@@ -16,6 +16,7 @@ from uncaged_bundles.storage.proposals import (
     MAX_THREADS,
     Proposal,
     ProposalDirectory,
+    ProposalFiles,
     ProposalsFound,
     ProposalState,
 )
@@ -24,6 +25,7 @@ from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
 from .effect_kinds import KNOWN
+from .stores.protocol import ChangedMeanwhile
 
 __all__ = ["CONTRADICTIONS", "Proposals", "ProposedVersion"]
 
@@ -54,10 +56,13 @@ class ProposedVersion:
 class Proposals:
     """Proposals of one store, in their present states."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, *, registry: Registry | None = None, files: ProposalFiles | None = None
+    ) -> None:
+        """Args: registry, files: those of a shared store; else those of the directory are used."""
         self._store = store
-        self._registry = Registry(store)
-        self._files = ProposalDirectory(store)
+        self._registry = registry or Registry(store)
+        self._files = files or ProposalDirectory(store)
 
     def found(self) -> ProposalsFound:
         """Return the readable proposals, the newest first, and the problems of the others."""
@@ -183,12 +188,13 @@ class Proposals:
                     replacing=proposal.before,
                 )
             except HeadMovedError:
-                stale = replace(proposal, state="stale")
-                self._files.put(stale)
-                _require_open(stale)
+                is_accepted = self._settled(proposal).state == "accepted"
+                decided = replace(proposal, state="accepted" if is_accepted else "stale")
+                self._put_settled(decided)
+                _require_open(decided)
             # crash here: the name is moved, the proposal still says open; readers see it accepted
             accepted = replace(proposal, state="accepted")
-            self._files.put(accepted)
+            self._put_settled(accepted)
             return replace(version, proposal=accepted)
 
     def reject(self, text: str) -> Proposal:
@@ -204,15 +210,28 @@ class Proposals:
                     f"proposal {proposal.id} was accepted; 'uncaged-workflow rollback {proposal.flow}' returns to the version before"
                 )
             rejected = replace(proposal, state="rejected")
-            self._files.put(rejected)
+            try:
+                self._files.put(rejected)
+            except ChangedMeanwhile as exc:
+                raise RefusedError(
+                    f"another machine decided about proposal {proposal.id} just now: it is {self.find(proposal.id).state}"
+                ) from exc
             return rejected
 
     def _kept_if_stale(self, proposal: Proposal) -> Proposal:
         """Write the state of a proposal that became stale since its file was written."""
         if proposal.state == "stale":
             with self._files.deciding():
-                self._files.put(proposal)
+                self._put_settled(proposal)
         return proposal
+
+    def _put_settled(self, proposal: Proposal) -> None:
+        """Write a state that follows from the flow's head, also over that of another machine."""
+        try:
+            self._files.put(proposal)
+        except ChangedMeanwhile:
+            self._files.get(proposal.id)
+            self._files.put(proposal)
 
     def _same(self, flow: FlowName, before: BundleHash, after: BundleHash) -> Proposal | None:
         wanted = (flow, before, after)

@@ -54,6 +54,7 @@ from .worker import client
 if TYPE_CHECKING:
     from .door.effects import Cancel
     from .door.preparing import RunOptions
+    from .proposals import Proposals
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
@@ -103,6 +104,14 @@ class SharedEngine(Engine):
     def documents(self) -> DocumentStorage:
         """Return the store's documents: schedules and others."""
         return self._backend.documents
+
+    @property
+    def proposals(self) -> Proposals:
+        from .proposals import Proposals
+        from .shared.proposals import ProposalDocuments
+
+        files = ProposalDocuments(self._backend.documents, self.address)
+        return Proposals(self.store, registry=self.registry, files=files)
 
     def close(self) -> None:
         """Send the documents that were changed, and release the dispatcher's connections.

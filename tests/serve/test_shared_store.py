@@ -19,8 +19,10 @@ from testbed.foreground import environment
 from testbed.postgres import PostgresServer
 from uncaged_bundles.errors import RefusedError, StorageError
 from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import read_bundle
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.journal.blobs import named_in
 from uncaged_engine.services.shared_engine import SharedEngine
 from uncaged_engine.shared import copies, following
@@ -30,7 +32,7 @@ from uncaged_engine.stores.directory.backend import DirectoryBackend
 from uncaged_schedules.changes import add, find, list_schedules, remove, set_enabled
 from uncaged_schedules.due import due
 from uncaged_serve.api import events, flows, machine, proposals, steps, thread, thread_events
-from uncaged_serve.api.endpoints import Asked, ServerEvent
+from uncaged_serve.api.endpoints import Asked, ConflictError, ServerEvent
 from uncaged_serve.api.proposals import AcceptBody, ProposalQuery
 from uncaged_serve.api.thread import RowsQuery
 from uncaged_serve.api.thread_actions import AnswerBody, ForkBody, answered, forked
@@ -331,21 +333,84 @@ def test_copies_that_nobody_looks_at_are_removed(
 
 
 def test_what_a_shared_store_has_not_is_refused(shared: Shared) -> None:
-    """All routes are served, and proposals of the server's directory are not shown as those of the
-    store.
-    """
+    """All routes are served, and an agent of this machine is not scheduled for all."""
     engine = shared.engine
     routes, problems = load_routes(engine)
     assert not problems
     assert {one.name for one in routes} >= {"api", "dispatcher", "healthz", "mcp", "page"}
-    (engine.store.root / "proposals").mkdir()
-    (engine.store.root / "proposals" / "mine.json").write_text("{}")
-    found = _mapping(proposals.proposals(engine, Asked(query=ProposalQuery())))
-    assert found == {"proposals": [], "problems": []}
-    with pytest.raises(RefusedError):
-        proposals.accept(engine, Asked(path={"proposal": "mine"}, body=AcceptBody()))
     with pytest.raises(RefusedError):
         add(engine, "counts", "@daily", agents={"": "claude"})
+
+
+def test_two_machines_decide_about_proposals(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proposal is listed, shown, accepted and rejected on any machine, also at the same moment:
+    the first decision counts, and the second person gets to know it. Files of the server's own
+    directory are not shown.
+    """
+    engine = shared.engine
+    (engine.store.root / "proposals").mkdir()
+    (engine.store.root / "proposals" / f"{'0' * 26}.json").write_text("{}")
+    with ExitStack() as stack:
+        here, there = engine, shared.opened(stack, "decider")
+        ours, theirs, last = (_proposed(here, kind) for kind in ("now", "then", "last"))
+        found = _mapping(proposals.proposals(there, Asked(query=ProposalQuery(flow="counts"))))
+        assert {one["proposalId"] for one in found["proposals"]} == {last, theirs, ours}
+        assert not found["problems"]
+        shown = _mapping(proposals.proposal(there, _decided(ours)))
+        body = AcceptBody(granted=tuple(shown["widened"]))
+        with pytest.raises(ConflictError):
+            proposals.accept(there, _decided(ours, AcceptBody()))
+        assert _mapping(proposals.reject(there, _decided(last)))["state"] == "rejected"
+        with pytest.raises(RefusedError, match="was rejected"):
+            proposals.accept(here, _decided(last, body))
+
+        _meanwhile(
+            monkeypatch, here.documents, lambda: proposals.accept(there, _decided(ours, body))
+        )
+        with pytest.raises(RefusedError, match="just now: it is accepted"):
+            proposals.reject(here, _decided(ours))
+        here.refresh()
+        assert here.registry.entry("counts").hash == shown["to"]
+        with pytest.raises(RefusedError, match="was accepted already"):
+            proposals.accept(here, _decided(ours, body))
+        with pytest.raises(RefusedError, match="is stale"):
+            proposals.accept(here, _decided(theirs, body))
+
+        both = _decided(_proposed(here, "both"), body)
+        _meanwhile(monkeypatch, here.registry._storage, lambda: proposals.accept(there, both))
+        with pytest.raises(RefusedError, match="was accepted already"):
+            proposals.accept(here, both)
+        assert _mapping(proposals.proposal(there, both))["state"] == "accepted"
+
+
+def _proposed(engine: SharedEngine, kind: str) -> str:
+    """Propose a version of `counts` that asks for more."""
+    flow = engine.registry.entry("counts")
+    policy: dict[str, dict[str, object]] = {"null": {}, "sleep": {}}
+    text = COUNTING + f"# {kind}, after {flow.hash}\n"
+    after = read_bundle(source("counts", text, policy=policy), KNOWN)
+    made = engine.proposals.propose(
+        flow.name, before=flow.hash, after=after, by="test", evidence={}, threads=(), now_ms=engine.clock_ms()
+    )  # fmt: skip
+    return made.id
+
+
+def _decided(proposal: str, body: AcceptBody | None = None) -> Asked:
+    return Asked(path={"proposal": proposal}, body=body)
+
+
+def _meanwhile(patch: pytest.MonkeyPatch, storage: Any, action: Callable[[], object]) -> None:
+    """Perform an action just before the next write to a storage."""
+    replace, once = storage.replace, [action]
+
+    def replaced(*words: Any, **fields: Any) -> str:
+        while once:
+            once.pop()()
+        return str(replace(*words, **fields))
+
+    patch.setattr(storage, "replace", replaced)
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -23,7 +24,7 @@ from ..records import dataclass
 from .files import changing, read_if_there, write_atomically
 from .store import Store
 
-__all__ = ["Proposal", "ProposalDirectory", "ProposalState", "ProposalsFound"]
+__all__ = ["Proposal", "ProposalDirectory", "ProposalFiles", "ProposalState", "ProposalsFound"]
 
 ProposalState = Literal["open", "accepted", "rejected", "stale"]
 """stale: the flow has another head than the one that the proposal was made for."""
@@ -117,11 +118,8 @@ class ProposalsFound:
     problems: tuple[str, ...]
 
 
-class ProposalDirectory:
-    """The proposals of one store."""
-
-    def __init__(self, store: Store) -> None:
-        self._path = store.root / "proposals"
+class ProposalFiles(ABC):
+    """The proposals of one store, wherever their files are."""
 
     def all(self) -> ProposalsFound:
         """Read all proposals."""
@@ -142,8 +140,9 @@ class ProposalDirectory:
         Raises:
             NotFoundError: there is none. DamagedError: its file cannot be read.
         """
-        path = self._file(id)
-        data = read_if_there(path)
+        if not is_thread_id(id):
+            raise UsageError(f"{id[:80]!r} is not the id of a proposal")
+        data = self._read(id)
         if data is None:
             raise NotFoundError(
                 f"no proposal {id}; 'uncaged-workflow proposals' lists what there is"
@@ -152,7 +151,7 @@ class ProposalDirectory:
             return Proposal.read(data, id)
         except shapes.ShapeError as exc:
             raise DamagedError(
-                f"{path} cannot be read: {exc}; remove the file, nothing depends on it"
+                f"{self._place(id)} cannot be read: {exc}; remove the file, nothing depends on it"
             ) from exc
 
     def find(self, text: str) -> Proposal:
@@ -173,18 +172,43 @@ class ProposalDirectory:
         return self.get(found[0])
 
     def put(self, proposal: Proposal) -> None:
-        """Write a proposal, durably and whole."""
-        self._path.mkdir(mode=0o700, exist_ok=True)
+        """Write a proposal, durably and whole; the caller is `deciding`."""
         text = json.dumps({"format": FORMAT, **proposal.document()}, ensure_ascii=False, indent=2)
-        write_atomically(self._file(proposal.id), f"{text}\n".encode())
+        self._write(proposal.id, f"{text}\n".encode())
+
+    @abstractmethod
+    def deciding(self) -> AbstractContextManager[None]:
+        """Return a block in which proposals are read and then written.
+
+        Raises:
+            RefusedError: another process is deciding for long.
+        """
+
+    @abstractmethod
+    def _ids(self) -> list[str]:
+        """Return the ids of all proposals."""
+
+    @abstractmethod
+    def _read(self, id: str) -> bytes | None:
+        """Return a proposal's file; None if there is none."""
+
+    @abstractmethod
+    def _write(self, id: str, data: bytes) -> None:
+        """Write a proposal's file, durably and whole."""
+
+    @abstractmethod
+    def _place(self, id: str) -> str:
+        """Return the name of a proposal's file, for messages."""
+
+
+class ProposalDirectory(ProposalFiles):
+    """The proposals of a store in a directory."""
+
+    def __init__(self, store: Store) -> None:
+        self._path = store.root / "proposals"
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """Hold the lock of the directory, under which proposals are written.
-
-        Raises:
-            RefusedError: another process holds it for long.
-        """
         with changing(self._path, timeout_s=LOCK_TIMEOUT_S):
             yield
 
@@ -196,9 +220,17 @@ class ProposalDirectory:
         ids = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
         return [id for id in ids if is_thread_id(id)]
 
+    def _read(self, id: str) -> bytes | None:
+        return read_if_there(self._file(id))
+
+    def _write(self, id: str, data: bytes) -> None:
+        self._path.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(self._file(id), data)
+
+    def _place(self, id: str) -> str:
+        return str(self._file(id))
+
     def _file(self, id: str) -> Path:
-        if not is_thread_id(id):
-            raise UsageError(f"{id[:80]!r} is not the id of a proposal")
         return self._path / f"{id}{SUFFIX}"
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from uncaged_bundles.errors import RefusedError
 from uncaged_engine.api import Engine
 from uncaged_engine.services.flows import compare
-from uncaged_engine.services.proposals import Proposals
 
 from .endpoints import ApiDocument, ApiEndpoint, Asked, ConflictError, Fields
 
@@ -39,9 +37,7 @@ class ProposalDecision(ApiDocument):
 
 
 def proposals(engine: Engine, asked: Asked) -> object:
-    if engine.is_shared:
-        return {"proposals": [], "problems": []}
-    kept = Proposals(engine.store).found()
+    kept = engine.proposals.found()
     return {
         "proposals": [
             one.document()
@@ -52,16 +48,8 @@ def proposals(engine: Engine, asked: Asked) -> object:
     }
 
 
-def _proposals(engine: Engine) -> Proposals:
-    if engine.is_shared:
-        raise RefusedError(
-            "proposals of a shared store are not shown yet: copy it to a directory with `uncaged-workflow store copy`, and decide there"
-        )
-    return Proposals(engine.store)
-
-
 def proposal(engine: Engine, asked: Asked) -> object:
-    kept = _proposals(engine)
+    kept = engine.proposals
     found = kept.find(asked.path["proposal"])
     version = kept.versions(found)
     return {
@@ -73,7 +61,7 @@ def proposal(engine: Engine, asked: Asked) -> object:
 
 
 def accept(engine: Engine, asked: Asked) -> object:
-    kept = _proposals(engine)
+    kept = engine.proposals
     granted = frozenset(asked.body.granted)
     found = kept.find(asked.path["proposal"])
     lacking = [one for one in kept.versions(found).widened if one not in granted]
@@ -90,7 +78,7 @@ def accept(engine: Engine, asked: Asked) -> object:
 
 
 def reject(engine: Engine, asked: Asked) -> object:
-    found = _proposals(engine).reject(asked.path["proposal"])
+    found = engine.proposals.reject(asked.path["proposal"])
     return _decision(found.document(), found.before)
 
 
