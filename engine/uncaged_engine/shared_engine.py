@@ -110,7 +110,7 @@ class SharedEngine(Engine):
         from .proposals import Proposals
         from .shared.proposals import ProposalDocuments
 
-        files = ProposalDocuments(self._backend.documents, self.address)
+        files = ProposalDocuments(self._backend.documents, self._backend.address)
         return Proposals(self.store, registry=self.registry, files=files)
 
     def close(self) -> None:
