@@ -16,8 +16,10 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Event
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -33,6 +35,7 @@ from uncaged_engine.stores.directory.backend import DirectoryBackend
 from .crowd import FLOW, MIXED, Crowd
 from .flows import chance_of
 from .freezing import freezes, split
+from .people import Person, people_at_work
 from .server import World, serving
 from .verdict import Verdict
 from .workers import Workers
@@ -94,10 +97,19 @@ def soak(root: Path, asked: Namespace, seed: int) -> tuple[Verdict, float]:
             operations=("script",) if asked.scripts else MIXED,
             steps=(asked.steps, asked.steps) if asked.steps else (8, 12),
             chance=chance_of(seed, "person"),
+            has_others=asked.people > 0,
         )
         begin_s = time.monotonic()
-        with workers.at_work(asked.workers):
-            _disturb(crowd, workers, asked, chance_of(seed, "kills"))
+        people = [
+            Person(crowd, address, root / f"person-{number}", chance_of(seed, number))
+            for number in range(asked.people)
+        ]
+        with workers.at_work(asked.workers), people_at_work(people) as ending:
+            _disturb(crowd, workers, asked, chance_of(seed, "kills"), ending)
+        done = sum((person.done for person in people), Counter[str]())
+        refused = sum((person.refused for person in people), Counter[str]())
+        if people:
+            _say(f"other clients: {dict(done)}; refused: {dict(refused)}")
         took_s = time.monotonic() - begin_s
         if asked.control == "line":
             _drop_a_line(crowd)
@@ -106,9 +118,11 @@ def soak(root: Path, asked: Namespace, seed: int) -> tuple[Verdict, float]:
         return verdict, took_s
 
 
-def _disturb(crowd: Crowd, workers: Workers, asked: Namespace, chance: random.Random) -> None:
+def _disturb(
+    crowd: Crowd, workers: Workers, asked: Namespace, chance: random.Random, ending: Event
+) -> None:
     """Keep threads in flight and kill workers until the time is over, or so many were started;
-    then wait until all have ended.
+    then wait until all have ended. ending: set when other clients are to end.
     """
     begin_s = now_s = time.monotonic()
     deadline_s = begin_s + asked.minutes * 60
@@ -124,6 +138,8 @@ def _disturb(crowd: Crowd, workers: Workers, asked: Namespace, chance: random.Ra
             if time.monotonic() >= next_kill_s:
                 workers.kill_one(chance)
                 next_kill_s = time.monotonic() + asked.every
+        else:
+            ending.set()
         crowd.look()
         if time.monotonic() >= next_progress_s:
             next_progress_s += PROGRESS_S
@@ -170,6 +186,9 @@ def _arguments() -> Namespace:
     parser.add_argument("--threads", type=int, default=200, help="how many are in flight")
     parser.add_argument("--total", type=int, default=sys.maxsize, help="how many are started")
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument(
+        "--people", type=int, default=0, help="clients that kill, pause, fork, remove and copy"
+    )
     parser.add_argument("--slots", type=int, help="of each worker: 50, or 4 with --scripts")
     parser.add_argument("--every", type=float, default=5.0, help="seconds between two kills")
     parser.add_argument(

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from uncaged_bundles.errors import UncagedError
+from uncaged_bundles.errors import NotFoundError, UncagedError
 from uncaged_bundles.ids import ThreadId
+from uncaged_engine.services.stores import StoreBackend
 from uncaged_engine.stores.checking import check_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+from uncaged_engine.stores.reading import lines_of
 
 from .crowd import ASKED, Crowd
 from .workers import Workers
@@ -30,9 +35,12 @@ class Verdict:
     counted: Counter[str]
     endings: Counter[str] = field(default_factory=Counter)
     doubts: int = 0
+    _stores: Sequence[StoreBackend] = ()
 
     def judge(self) -> None:
         crowd = self.crowd
+        archives = (DirectoryBackend.open(path, create=False) for path in crowd.archives)
+        self._stores = (crowd.store, *archives)
         for thread in sorted(crowd.live):
             crowd.report("unfinished", f"{thread} has not ended")
         for sentence in self.workers.ended:
@@ -40,12 +48,17 @@ class Verdict:
         for thread in crowd.ended:
             try:
                 records = self._records(thread)
+            except NotFoundError:
+                crowd.gone.add(thread)
+                if not crowd.has_others:
+                    crowd.report("lost", f"{thread} is not in the store")
             except UncagedError as exc:
                 crowd.report("lost", f"{thread} cannot be read: {exc}")
             else:
                 self._judge_thread(thread, records)
-        for problem in check_store(crowd.store, progress=lambda _kind, _count: None).problems:
-            crowd.report("store", str(problem))
+        for store in self._stores:
+            for problem in check_store(store, progress=lambda _kind, _count: None).problems:
+                crowd.report("store", str(problem))
 
     def lines(self, cpu_s: tuple[float, float], took_s: float) -> list[str]:
         """Return the report. cpu_s: of the ended child processes, and of this one."""
@@ -67,25 +80,29 @@ class Verdict:
         ]
 
     def _records(self, thread: ThreadId) -> list[Record]:
-        threads = self.crowd.store.threads
-        entry = threads.locate(thread)
-        lines: list[bytes] = []
-        while more := threads.read(entry.bundle, thread, from_line=len(lines)):
-            lines += more
-        return [json.loads(line) for line in lines]
+        for store in self._stores:
+            with suppress(NotFoundError):
+                entry = store.threads.locate(thread)
+                lines = lines_of(store.threads, entry.bundle, thread)
+                return [json.loads(line) for line in lines]
+        raise NotFoundError(thread)
 
     def _judge_thread(self, thread: ThreadId, records: list[Record]) -> None:
         ending = records[-1].get("end", "none")
         self.endings[ending] += 1
-        if ending != "completed":
+        was_killed = ending == "killed" and thread in self.crowd.killed
+        if ending != "completed" and not was_killed:
             self.crowd.report("ending", f"{thread}: {str(records[-1])[:300]}")
         operations = records[0]["parameters"]["prompt"].split()
         for number, operation in enumerate(operations, 1):
+            if number <= self.crowd.kept[thread]:
+                continue
             of_step = [one for one in records if one.get("seq") == number]
             outcomes = [one for one in of_step if "outcome" in one or "error" in one]
-            if len(outcomes) != 1:
+            if len(outcomes) != 1 and not was_killed:
                 self.crowd.report("lost", f"{thread}/{number} has {len(outcomes)} outcomes")
-            if operation in ASKED:
+            is_counted = operation != "script" or thread not in self.crowd.forked
+            if operation in ASKED and is_counted and (outcomes or not was_killed):
                 self._judge_effect(f"{thread}/{number} ({operation})", of_step)
 
     def _judge_effect(self, subject: str, records: list[Record]) -> None:
