@@ -119,6 +119,7 @@ class DbosDispatcher:
         stop: threading.Event,
         silent_s: float,
         started: Callable[[], None],
+        warn: Callable[[str], None],
     ) -> None:
         number = self._session.number()
         self._session.give_up_after(silent_s)  # others take over then
@@ -152,6 +153,7 @@ class DbosDispatcher:
                     until_idle=until_idle,
                     stop=stop,
                     has_room=has_room,
+                    damage=DamageReport(warn),
                 )
             except BaseException as exc:
                 attended.set_exception(exc)
@@ -204,6 +206,7 @@ class DbosDispatcher:
         until_idle: bool,
         stop: threading.Event,
         has_room: threading.Event,
+        damage: DamageReport,
     ) -> None:
         """Take turns, carry out requests, and give back what dead workers have taken, until this
         worker has left its threads.
@@ -212,7 +215,8 @@ class DbosDispatcher:
         reap_s = time.monotonic()
         while not stop.is_set():
             has_room.clear()
-            with suppress(StoreLacks):  # until the server has space, or a frozen client was ended
+            # until the server has space, a frozen client was ended, or a document was corrected
+            with suppress(StoreLacks), damage.reported():
                 if time.monotonic() >= reap_s:
                     self._obey(steer)
                     with self._explained():
@@ -393,6 +397,25 @@ class DbosDispatcher:
                 yield
             except DBAPIError as exc:
                 raise exc.orig or exc from exc
+
+
+class DamageReport:
+    """Warnings about a part of the store that cannot be read, each once while it is as it is."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._last = ""
+
+    @contextmanager
+    def reported(self) -> Iterator[None]:
+        """Report damage that the block meets, and end the block there."""
+        try:
+            yield
+            self._last = ""
+        except DamagedError as exc:
+            if str(exc) != self._last:
+                self._last = str(exc)
+                self._warn(f"takes no threads until that is corrected: {exc}")
 
 
 def dbos_engine(address: ClusterAddress) -> sqlalchemy.Engine:

@@ -22,6 +22,7 @@ from uncaged_bundles.errors import (
     UsageError,
 )
 from uncaged_bundles.ids import BundleHash, ThreadId
+from uncaged_bundles.records import replace
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import Bundle
 
@@ -42,7 +43,7 @@ from .shared.starting import require_carried, require_files, start_shared, turn_
 from .shared.waiting import QueueState, WaitReasons, queue_states
 from .shipped import add_our_flows
 from .state.index_pages import PagePlace
-from .state.observe import ThreadSummary, summarise
+from .state.observe import ThreadSummary, ThreadView, summarise
 from .state.states import refusal
 from .steps.accepting import accept as accept_request
 from .stores.protocol import DocumentStorage, StoreRefused, ThreadEntry, ThreadNotes
@@ -237,6 +238,10 @@ class SharedEngine(Engine):
                     if len(found) == limit:
                         break
         return ThreadPage(threads=tuple(found), before=None if after is None else _place_of(after))
+
+    def thread(self, text: str) -> ThreadView:
+        found = super().thread(text)
+        return replace(found, summary=self._copies.with_problem(found.summary))
 
     def has_thread(self, thread: ThreadId) -> bool:
         try:

@@ -45,6 +45,13 @@ class WorkerEvents:
         else:
             note(Styled("warning: ", "yellow"), f"thread {thread} {problem}")
 
+    def hindered(self, problem: str) -> None:
+        """Print why the worker takes no threads. problem: a sentence without a subject."""
+        if self._as_json:
+            json_output.line({"event": "warning", "message": problem})
+        else:
+            note(Styled("warning: ", "yellow"), f"the worker {problem}")
+
     def lost(self, problem: str) -> None:
         """Print that the worker lost the database, and that a new one begins in its place."""
         number = len(self._driven)

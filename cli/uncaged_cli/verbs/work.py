@@ -173,6 +173,7 @@ def _work(
                 stop=stop,
                 silent_s=config.limits.worker_s,
                 started=started,
+                warn=events.hindered,
             )
         except UncagedError as exc:
             if isinstance(exc, StorageError) and renewal.is_possible and not stop.is_set():

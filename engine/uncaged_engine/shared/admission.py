@@ -46,7 +46,7 @@ def turn_kind(text: str) -> TurnKind:
     flow, *marks = text.split(" ")
     return TurnKind(
         flow=flow,
-        needs=frozenset(mark[1:] for mark in marks if mark.startswith(NEED)),
+        needs=frozenset(mark[1:] for mark in marks if mark.startswith(NEED) and mark != NEED),
         is_child=CHILD in marks or NESTED in marks,
         is_nested=NESTED in marks,
         is_later=LATER in marks,

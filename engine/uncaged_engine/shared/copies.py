@@ -142,6 +142,13 @@ class ThreadCopies:
         for entry in entries:
             yield "running" if live.get(entry.id) else word(next(read))
 
+    def with_problem(self, summary: ThreadSummary) -> ThreadSummary:
+        """Return the summary of a thread that was brought, with why no worker can go on with it."""
+        copy = self._copies.get(summary.thread_id)
+        if copy is None or copy.problem is None or summary.status not in GOES_ON:
+            return summary
+        return replace(summary, problem=summary.problem or copy.problem)
+
     def records(self, entries: Sequence[ThreadEntry]) -> dict[ThreadId, list[dict[str, Any]]]:
         """Return the records of threads from their start on, without large fields. Damaged threads
         are left out.
@@ -269,12 +276,14 @@ class ThreadCopies:
         )
         if found is None and _is_whole(ends):
             found = summary_of_lines(data, self._replica.files, bundle, thread, worker=worker)
+            if found is not None and found.status in GOES_ON:
+                return None  # its bundle, blobs and notes may say why no worker goes on
         return found
 
     def _read(self, entry: ThreadEntry) -> ThreadSummary:
         files = self._replica.files
         path = files.data_path(entry.bundle, entry.id)
-        return read_summary(files, entry.bundle, entry.id, path)[0]
+        return self.with_problem(read_summary(files, entry.bundle, entry.id, path)[0])
 
     def _bring(self, entry: ThreadEntry, worker: str | None) -> None:
         """Bring a copy up to date. worker: which drives the thread; empty if it waits for one; None
@@ -287,11 +296,14 @@ class ThreadCopies:
             lines_of(self._threads, bundle, thread, from_line=copy.lines if copy is not None else 0)
         )
         if copy is None:
-            with suppress(NotFoundError, DamagedError):  # what needs it says so
+            problem = None
+            try:
                 self._replica.files.bring_bundle(bundle)
+            except (NotFoundError, DamagedError) as exc:  # the thread can be read without it
+                problem = str(exc)
             notes = self._threads.notes(bundle, thread)
             path = self._replica.put_journal(bundle, thread, lines, notes)
-            copy = self._copies[thread] = _Copy(bundle=bundle, path=path)
+            copy = self._copies[thread] = _Copy(bundle=bundle, path=path, problem=problem)
         elif lines:
             try:
                 self._replica.add_lines(bundle, thread, lines)
@@ -334,7 +346,8 @@ class ThreadCopies:
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Copy:
     """Copy of a thread. handle: holds the file's lock; None without one. named: the
-    blobs that its lines name. used_s: when it was last looked at, by the monotonic clock.
+    blobs that its lines name. used_s: when it was last looked at, by the monotonic clock. problem:
+    why no worker can go on with the thread, if that is known.
     """
 
     bundle: BundleHash
@@ -344,6 +357,7 @@ class _Copy:
     handle: int | None = None
     named: set[str] = dataclasses.field(default_factory=set)
     used_s: float = 0.0
+    problem: str | None = None
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Note lines that were added to the file, and that it is used."""

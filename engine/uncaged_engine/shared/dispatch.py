@@ -252,6 +252,7 @@ class Dispatcher(Protocol):
         stop: threading.Event,
         silent_s: float,
         started: Callable[[], None],
+        warn: Callable[[str], None],
     ) -> None:
         """Drive threads that *offer* takes, by the rules of `admission`, until *stop* is set or the
         worker is to drain; then leave them to other workers. The process must end then.
@@ -259,6 +260,8 @@ class Dispatcher(Protocol):
         Args:
             stop: is set when the worker begins to drain.
             started: called once this worker can take threads.
+            warn: called with a sentence, without a subject, about damage for which the worker takes
+                no threads, while it goes on with those that it drives.
             silent_s: a worker without a sign of life for so long is dead, and this one ends once
                 the store has not answered for so long.
             until_idle: return as well once no thread that it takes is pending.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from uncaged_bundles.errors import DamagedError
 from uncaged_bundles.records import dataclass
 
 from .admission import StoreLoad, TurnKind, WorkerOffer, wait_reason
 from .dispatch import SharedStore
 from .queues import FlowQueue, QueueSettings, read_settings
+
+UNREADABLE = "waits until the settings of the queues can be read: see `uncaged-workflow queues`"
 
 
 class WaitReasons:
@@ -18,12 +21,11 @@ class WaitReasons:
         self._backend = backend
 
     def of(self, kind: TurnKind) -> str:
-        """Return why a turn waits, as a sentence without a subject.
-
-        Raises:
-            DamagedError: the settings of the queues cannot be read.
-        """
-        return wait_reason(kind, self._settings, self._offers, self._load)
+        """Return why a turn waits, as a sentence without a subject."""
+        try:
+            return wait_reason(kind, self._settings, self._offers, self._load)
+        except DamagedError:
+            return UNREADABLE
 
     @cached_property
     def _settings(self) -> QueueSettings:
@@ -53,7 +55,7 @@ class QueueState:
 
 def queue_states(backend: SharedStore) -> tuple[QueueSettings, list[QueueState]]:
     """Return the settings of a store, and the queue of each flow that has settings or threads, by
-    name. Raises: DamagedError: as `WaitReasons.of`.
+    name. Raises: DamagedError: the settings cannot be read.
     """
     settings = read_settings(backend.documents)
     waiting, load, reasons = (

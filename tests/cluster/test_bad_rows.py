@@ -1,0 +1,200 @@
+"""Rows that someone changed, met by a worker that drives other threads, and workers that lack
+rights.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from testbed.bundles import source
+from testbed.foreground import environment
+from testbed.postgres import PostgresServer
+from uncaged_bundles.errors import DamagedError
+from uncaged_cli.entry import STORE_VARIABLE
+from uncaged_cluster.store import open_store
+from uncaged_engine.api import Engine
+from uncaged_engine.stores.copying import copy_store
+from uncaged_engine.stores.directory.backend import DirectoryBackend
+
+from .conftest import Rows
+
+PATIENCE_S = 60
+BODY = """
+    yield {"null": {"value": 1}}
+    return {"success": True, "message": "done"}
+"""
+LARGE = "x" * 2_000_000
+"""A prompt that is kept in a blob."""
+
+
+def variables(home: Path, address: str) -> dict[str, str]:
+    home.mkdir(exist_ok=True)
+    return {**environment(), "UNCAGED_WORKFLOW_HOME": str(home), STORE_VARIABLE: address}
+
+
+def told(
+    home: Path, address: str, *words: str, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "uncaged_cli", *words],
+        env=variables(home, address),
+        cwd=home if home.exists() else None,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def started(home: Path, address: str, flow: str, prompt: str = "p") -> str:
+    done = told(home, address, "run", flow, "--detach", "--prompt", "-", stdin=prompt)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@contextmanager
+def worker(home: Path, address: str, *more: str) -> Iterator[tuple[psutil.Process, Path]]:
+    """Run a worker; its lines are in the file."""
+    log = home / "worker.log"
+    names = variables(home, address)
+    words = [sys.executable, "-m", "uncaged_cli", "work", "--json", *more]
+    with (
+        log.open("w") as file,
+        subprocess.Popen(words, env=names, cwd=home, stdout=file, stderr=file) as process,
+    ):
+        try:
+            yield psutil.Process(process.pid), log
+        finally:
+            process.kill()
+
+
+def wait_until(is_met: Callable[[], Any], log: Path) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not is_met():
+        assert time.monotonic() < give_up_s, log.read_text()
+        time.sleep(0.1)
+
+
+@contextmanager
+def worker_after(
+    rows: Rows, home: Path, address: str, threads: Mapping[str, str]
+) -> Iterator[tuple[psutil.Process, Path]]:
+    """Run a worker once the rows of the threads were changed."""
+    for name, statement in CHANGES.items():
+        assert rows.execute(statement, [threads[name]]).rowcount == 1, name
+    with worker(home, address, "--slots", "8") as found:
+        yield found
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    lines = log.read_text().splitlines(keepends=True)
+    return [json.loads(one) for one in lines if one.startswith("{") and one.endswith("\n")]
+
+
+def warnings(log: Path) -> list[dict[str, Any]]:
+    return [one for one in events(log) if one["event"] == "warning"]
+
+
+def lefts(log: Path) -> dict[str, str]:
+    """Return the status in which each thread was left."""
+    return {one["threadId"]: one["status"] for one in events(log) if one["event"] == "left"}
+
+
+def made(tmp_path: Path, address: str, *flows: str) -> Path:
+    """Make a store with flows; return a directory of a person."""
+    origin = Engine.open(tmp_path / "origin")
+    for name in flows:
+        origin.add(name, source(name, BODY, policy={"null": {}}), accept=lambda _: True)
+    with closing(open_store(address, create=True, is_visible=True)) as store:
+        copy_store(
+            DirectoryBackend(origin.store),
+            store,
+            replace=False,
+            progress=lambda _kind, _count: None,
+        )
+    (tmp_path / "person").mkdir()
+    return tmp_path / "person"
+
+
+CHANGES = {
+    "bundle": "UPDATE bundles SET source = source || 'x' WHERE hash = (SELECT bundle FROM threads WHERE name = %s)",
+    "blob": "UPDATE blobs SET content = 'x' WHERE %s <> ''",
+    "line": "UPDATE thread_lines SET line = 'x' WHERE log = (SELECT number FROM threads WHERE name = %s)",
+    "notes": "DELETE FROM thread_notes WHERE thread = (SELECT number FROM threads WHERE name = %s)",
+    "inputs": "UPDATE workflow_input SET inputs = 'nonsense' WHERE workflow_uuid = %s",
+    "kind": "UPDATE workflow_status SET queue_partition_key = 'a ^ x +' WHERE workflow_uuid = %s",
+    "status": "UPDATE workflow_status SET status = 'NONSENSE' WHERE workflow_uuid = %s",
+}
+"""What someone changes of a thread that waits."""
+NAMED = {
+    "bundle": "its bytes have another hash",
+    "blob": "does not hold the bytes that were hashed",
+    "line": "does not follow the chain",
+    "notes": "the row of its notes is missing",
+}
+"""What a worker says of it, and so do `threads` and `thread`."""
+
+
+@pytest.mark.slow
+def test_a_worker_reports_bad_rows_and_goes_on(
+    postgres: PostgresServer, address: str, tmp_path: Path
+) -> None:
+    """Each in a sentence with the thread's id, without a traceback; then the worker is idle. A
+    document that cannot be read keeps it from taking threads until it is corrected.
+    """
+    home = made(tmp_path, address, "adds", "broken")
+    threads = {
+        name: started(
+            home,
+            address,
+            "broken" if name == "bundle" else "adds",
+            LARGE if name == "blob" else "p",
+        )
+        for name in (*CHANGES, "good")
+    }
+    schema = address.partition("schema=")[2]
+    with (
+        postgres.connect(options=f"-c search_path={schema},{schema}_dbos") as rows,
+        worker_after(rows, home, address, threads) as (process, log),
+    ):
+        wait_until(lambda: threads["good"] in lefts(log), log)
+        wait_until(
+            lambda: NAMED.keys() <= {name for name in NAMED if threads[name] in lefts(log)}, log
+        )
+        text = log.read_text()
+        for name, sentence in NAMED.items():
+            [warning] = [one for one in warnings(log) if one.get("threadId") == threads[name]]
+            assert sentence in warning["message"]
+            shown = told(home, address, "thread", threads[name])
+            assert sentence in shown.stdout + shown.stderr
+            listed = told(home, address, "threads", "--json")
+            [one] = [row for row in json.loads(listed.stdout) if row["threadId"] == threads[name]]
+            assert sentence in (one["problem"] or ""), one
+        assert "Traceback" not in text and f"Error executing workflow {threads['inputs']}" in text
+        rows.execute("INSERT INTO documents (name, content) VALUES ('queues.json', 'nonsense')")
+        late = started(home, address, "adds")
+        wait_until(
+            lambda: [one for one in warnings(log) if "queue reset --all" in one["message"]], log
+        )
+        listed = told(home, address, "ps")
+        assert listed.returncode == 0 and "settings of the queues" in listed.stdout, listed
+        assert told(home, address, "queues").returncode == DamagedError.exit_code
+        assert told(home, address, "queue", "reset", "--all").returncode == 0
+        wait_until(lambda: late in lefts(log), log)
+        assert len([one for one in warnings(log) if "threadId" not in one]) == 1
+        rows.execute(
+            "UPDATE documents SET content = '}{', version = 99 WHERE name = 'workflow.yaml'"
+        )
+        refused = told(home, address, "run", "adds", "--detach")
+        assert refused.returncode == DamagedError.exit_code and "not YAML" in refused.stderr
+        assert process.is_running()
