@@ -252,6 +252,14 @@ class ThreadRows:
             for bundle, name in rows
         ]
 
+    def is_removed(self, bundle: BundleHash, thread: ThreadId) -> bool:
+        return bool(
+            self._session.query(
+                "SELECT 1 FROM removed_threads WHERE bundle = %s AND name = %s",
+                [parse_bundle_hash(bundle), parse_thread_id(thread)],
+            )
+        )
+
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         self._session.query(
             "INSERT INTO removed_threads (bundle, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from psycopg import sql
-from testbed.bundles import thread_id
+from testbed.bundles import source, thread_id
 from testbed.journals import NOW_MS, Script
 from testbed.postgres import PostgresServer
 from testbed.stored_threads import BUNDLE, SOURCE, entry_of, started
@@ -19,6 +19,7 @@ from uncaged_cluster import migrations, ranges
 from uncaged_cluster.retention import ENDED
 from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_cluster.threads import ENTRY_COLUMNS, page_of
+from uncaged_engine.api import Engine
 from uncaged_engine.services.stores import Candidates, StoreBackend, ThreadEntry, ThreadNotes
 from uncaged_engine.shared.retention import (
     Descents,
@@ -26,6 +27,7 @@ from uncaged_engine.shared.retention import (
     prune_shared,
     remove_shared,
 )
+from uncaged_engine.stores.checking import check_store
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
 from uncaged_engine.threads.filtering import ThreadFilter
@@ -129,9 +131,16 @@ def test_ended_threads_are_removed_by_age_and_flow(
 
 
 def test_ended_threads_are_moved_into_a_directory(store: StoreBackend, tmp_path: Path) -> None:
-    """Packed, with bundle and blobs; a parent that ended after its child takes it along."""
+    """Packed, with bundle and blobs, into a whole store with all flows; a parent that ended after
+    its child takes it along.
+    """
     assert isinstance(store, PostgresStore)
     store.bundles.put(SOURCE)
+    origin = Engine.open(tmp_path / "origin")
+    origin.add("unused", source("unused", "    yield {'null': {}}"), accept=lambda _: True)
+    copy_store(
+        DirectoryBackend(origin.store), store, replace=False, progress=lambda _kind, _count: None
+    )
     blob = store.blobs.put(b"a picture")
     parent = Script.begun(BUNDLE, thread_id(1)).done(1, trace=blob, outcome=1)
     put(store, parent.end("killed"))
@@ -165,6 +174,7 @@ def test_ended_threads_are_moved_into_a_directory(store: StoreBackend, tmp_path:
     assert target.threads.read(BUNDLE, parent.thread) == parent.sealed
     assert (target.blobs.get(blob), target.bundles.get(BUNDLE)) == (b"a picture", SOURCE)
     assert all(entry.archived for entry in target.threads.page(limit=10))
+    assert check_store(target, progress=lambda _kind, _count: None).problems == []
     assert sorted(store.threads.removed()) == sorted(target_ids(target))
 
 

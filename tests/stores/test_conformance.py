@@ -357,6 +357,8 @@ def test_a_marker_of_removal_is_kept(backend: StoreBackend, connect: Connect) ->
     for number in (2, 1, 2):
         backend.threads.mark_removed(BUNDLE, thread_id(number))
     assert connect().threads.removed() == [(BUNDLE, thread_id(1)), (BUNDLE, thread_id(2))]
+    marked = [connect().threads.is_removed(BUNDLE, thread_id(number)) for number in range(3)]
+    assert marked == [False, True, True]
     assert connect().threads.page(limit=10) == []
 
 

@@ -20,8 +20,9 @@ from testbed.filled_stores import (
     shared_files,
 )
 from testbed.foreground import at_window, environment
+from testbed.interleaving import just_after
 from testbed.windows import place
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.document import Document
 from uncaged_bundles.storage.registry import Registry
@@ -143,6 +144,24 @@ def test_a_copy_dies_between_two_batches_of_a_thread(
         assert all("has an owner" in problem for problem in report.problems)
     assert copied(report) == {"threads": 1}
     assert lines_of(backend, LONG) == whole
+
+
+def test_a_thread_that_is_removed_meanwhile_is_not_brought_back(
+    source: Store, backend: StoreBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target's thread leaves it after the copy has read the target's markers; the source has
+    the first of its lines, behind which a resume would perform the others again.
+    """
+    bundle = bundle_of(source)
+    just_after(
+        monkeypatch,
+        type(backend.threads),
+        "removed",
+        lambda: backend.threads.mark_removed(bundle, LONG),
+    )
+    assert copy(directory(source.root), backend).problems == []
+    with pytest.raises(NotFoundError):
+        backend.threads.head(bundle, LONG)
 
 
 def test_a_target_that_went_on_is_left_as_it_is(source: Store, backend: StoreBackend) -> None:

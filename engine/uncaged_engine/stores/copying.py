@@ -101,9 +101,10 @@ class ThreadCopy:
         self._copy = _Copy(source, target, replace=False, progress=lambda _kind, _count: None)
 
     def registry(self) -> list[str]:
-        """Join the source's registry with the target's; return a sentence for each flow that the
-        target has with other versions.
+        """Join the source's registry with the target's, with the bundles of its flows; return a
+        sentence for each flow that the target has with other versions.
         """
+        self._copy.bundles()
         self._copy.registry()
         return self._copy.report.problems
 
@@ -147,16 +148,14 @@ class _Copy:
 
     def threads(self) -> None:
         marked = set(self._target.threads.removed())
-        for bundle, thread in self._source.threads.removed():
-            if (bundle, thread) not in marked:
-                self._target.threads.mark_removed(bundle, thread)
+        added = set(self._source.threads.removed()) - marked
+        for bundle, thread in added:
+            self._target.threads.mark_removed(bundle, thread)
         for entry in entries_of(self._source.threads):
             with self._item("threads"):
-                if (entry.bundle, entry.id) in marked and not self._holds(entry):
-                    self._count("threads", copied=False)  # it was removed there
-                    continue
                 self._last = b""
-                self._count("threads", copied=self._thread(entry))
+                is_own = (entry.bundle, entry.id) in added  # the source has marker and lines
+                self._count("threads", copied=self._thread(entry, heeds_marker=not is_own))
                 if self._last and not self._last.startswith(END):
                     self.report.unfinished += 1
 
@@ -217,13 +216,6 @@ class _Copy:
         self._count("documents", copied=not is_same)
         return not is_same
 
-    def _holds(self, entry: ThreadEntry) -> bool:
-        try:
-            self._target.threads.head(entry.bundle, entry.id)
-        except NotFoundError:
-            return False
-        return True
-
     def thread(self, entry: ThreadEntry) -> ThreadHead:
         """Copy one thread with what it needs; return its head in the target."""
         self._target.bundles.put(self._source.bundles.get(entry.bundle))
@@ -232,17 +224,20 @@ class _Copy:
             named |= named_in(line)
         for name in sorted(named):
             self._target.blobs.put(self._source.blobs.get(name))
-        self._thread(entry)
+        self._thread(entry, heeds_marker=False)
         return self._target.threads.head(entry.bundle, entry.id)
 
-    def _thread(self, entry: ThreadEntry) -> bool:
-        """Copy a thread; return False if it was there."""
+    def _thread(self, entry: ThreadEntry, *, heeds_marker: bool) -> bool:
+        """Copy a thread; return False if it was there. heeds_marker: nor one that was removed."""
         threads, bundle, id = self._target.threads, entry.bundle, entry.id
         notes = self._source.threads.notes(bundle, id)
         present: ThreadHead | None = None
         with suppress(NotFoundError):
             present = threads.head(bundle, id)
         if present is None:
+            # asked after the head: a thread that is removed meanwhile has its marker by now
+            if heeds_marker and threads.is_removed(bundle, id):
+                return False
             threads.start(entry, self._lines(entry, 0), notes)
             return True
         kept = threads.notes(bundle, id)

@@ -352,6 +352,9 @@ class ThreadStorage(Protocol):
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:
         """Return the threads that have a marker of removal, in order of bundle and id."""
 
+    def is_removed(self, bundle: BundleHash, thread: ThreadId) -> bool:
+        """Tell whether a thread has a marker of removal. It has one once its lines are gone."""
+
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         """Leave a durable marker that a thread was removed; its lines, if any, stay."""
 

@@ -177,6 +177,9 @@ class DirectoryThreads:
             if is_thread_id(thread := name.removesuffix(REMOVED_SUFFIX)) and thread != name
         )
 
+    def is_removed(self, bundle: BundleHash, thread: ThreadId) -> bool:
+        return self._store.data_path(bundle, thread).with_name(f"{thread}{REMOVED_SUFFIX}").exists()
+
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         self._store.mark_removed(bundle, thread)
 
