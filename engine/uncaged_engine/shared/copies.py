@@ -68,6 +68,7 @@ class ThreadCopies:
         self._summaries: OrderedDict[ThreadId, tuple[bytes, ThreadSummary]] = OrderedDict()
         self._owned = dataclasses.replace(replica.files, log_folder="owned")
         self._swept_s = time.monotonic()
+        self._problems: dict[BundleHash, str | None] = {}
         self._lock = threading.RLock()
         self._followed: Counter[ThreadId] = Counter()
         self._seen: dict[ThreadId, str] = {}
@@ -113,6 +114,8 @@ class ThreadCopies:
     def summaries(self, entries: Sequence[ThreadEntry]) -> Iterator[ThreadSummary]:
         """Yield a summary of each thread; those that have ended are not copied."""
         live = self._queue.pending([entry.id for entry in entries])
+        with self._lock:
+            self._problems.clear()
         left = [entry for entry in entries if entry.id not in live]
         known = self._known(left) if self._summaries else {}
         ends = self._threads.ends(
@@ -276,9 +279,21 @@ class ThreadCopies:
         )
         if found is None and _is_whole(ends):
             found = summary_of_lines(data, self._replica.files, bundle, thread, worker=worker)
-            if found is not None and found.status in GOES_ON:
-                return None  # its bundle, blobs and notes may say why no worker goes on
+        if found is not None and found.status in GOES_ON:
+            return replace(found, problem=found.problem or self._problem_of(bundle))
         return found
+
+    def _problem_of(self, bundle: BundleHash) -> str | None:
+        """Return why no worker can load a bundle; None if it can. A list asks once for each."""
+        if bundle in self._problems:
+            return self._problems[bundle]
+        problem = None
+        try:
+            self._replica.files.bring_bundle(bundle)
+        except (NotFoundError, DamagedError) as exc:
+            problem = str(exc)
+        self._problems[bundle] = problem
+        return problem
 
     def _read(self, entry: ThreadEntry) -> ThreadSummary:
         files = self._replica.files
@@ -296,11 +311,8 @@ class ThreadCopies:
             lines_of(self._threads, bundle, thread, from_line=copy.lines if copy is not None else 0)
         )
         if copy is None:
-            problem = None
-            try:
-                self._replica.files.bring_bundle(bundle)
-            except (NotFoundError, DamagedError) as exc:  # the thread can be read without it
-                problem = str(exc)
+            self._problems.pop(bundle, None)
+            problem = self._problem_of(bundle)  # the thread can be read without it
             notes = self._threads.notes(bundle, thread)
             path = self._replica.put_journal(bundle, thread, lines, notes)
             copy = self._copies[thread] = _Copy(bundle=bundle, path=path, problem=problem)
