@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 from uncaged_cluster.address import parse_address
-from uncaged_cluster.dispatching import POLL_S, dbos_engine
+from uncaged_cluster.dispatching import dbos_engine
+from uncaged_cluster.news import OFTEN_S
 
 from .flows import VALUE_BYTES
 
@@ -59,7 +60,7 @@ def workflows(count: int, steps: int, slots: int) -> float:
     """Return the milliseconds from the first begin to the last end of queued workflows, *slots* at
     a time.
     """
-    DBOS.register_queue(QUEUE, worker_concurrency=slots, polling_interval_sec=POLL_S)
+    DBOS.register_queue(QUEUE, worker_concurrency=slots, polling_interval_sec=OFTEN_S)
     handles = [DBOS.enqueue_workflow(QUEUE, short, steps) for _ in range(count)]
     spans = [handle.get_result() for handle in handles]
     return (max(end for _, end in spans) - min(begin for begin, _ in spans)) * 1000

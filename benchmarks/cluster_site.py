@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 PATIENCE_S = 600.0
-POLL_S = 0.02
+POLL_S = 0.2
 STEPS = "steps"
 """The flow whose prompt is the number of effects with a value of `flows.VALUE_BYTES`."""
 WAITS_200 = "waits"

@@ -41,6 +41,8 @@ from .address import ClusterAddress
 from .admitting import HIGHEST, QUEUE, TurnRows
 from .liveness import dead_workers, end_silent_holders, worker_name
 from .migrations import check_may_make, has_schema
+from .news import SELDOM_S, PollingPace, TurnNews, TurnWaiting
+from .notifications import Notifications
 from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import ConnectionLost, explained
 from .session import APPLICATION, Connection, DatabaseSession, connect
@@ -52,7 +54,6 @@ WORKFLOW = "drive"
 FINISHED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 FORGOTTEN_AT_ONCE = 100
 POLL_S = 0.2
-"""How often a worker asks for threads."""
 REAP_S = 1.0
 """How often a worker looks for dead ones, and for requests."""
 HEARTBEAT_S = 1.0
@@ -69,7 +70,7 @@ _LOG = logging.getLogger("dbos")
 class DbosDispatcher:
     """Dispatcher of the store in one schema."""
 
-    def __init__(self, session: DatabaseSession) -> None:
+    def __init__(self, session: DatabaseSession, notifications: Notifications) -> None:
         if len(session.address.schema) > MOST_SCHEMA_CHARACTERS:
             raise UsageError(
                 f"{session.address}: a schema whose threads are run has a name of {MOST_SCHEMA_CHARACTERS} characters at most"
@@ -78,6 +79,7 @@ class DbosDispatcher:
         self._watching = DatabaseSession(session.address)
         self._pending = PendingThreads(session)
         self._workers = WorkerRows(session)
+        self._news = TurnNews(session, notifications)
         self._turns = TurnRows(self._watching, dispatcher_schema(session))
         self._obeying: set[tuple[ThreadId, str]] = set()
         self._schema = dispatcher_schema(session)
@@ -107,6 +109,7 @@ class DbosDispatcher:
                 thread,
                 from_line,
             )
+        self._news.tell()  # after a death before this, a worker finds the turn at its next look
 
     def work(
         self,
@@ -123,7 +126,8 @@ class DbosDispatcher:
     ) -> None:
         number = self._session.number()
         self._session.give_up_after(silent_s)  # others take over then
-        lost, has_room = threading.Event(), threading.Event()
+        lost = threading.Event()
+        waiting = self._news.follow()
 
         def drive_workflow(bundle: str, thread: str, from_line: int = 0) -> str:
             try:
@@ -136,10 +140,15 @@ class DbosDispatcher:
                 threading.Event().wait()  # it has no result; the process ends
                 raise
             finally:
-                has_room.set()
+                waiting.note_room()
 
         with self._setting_up():
             self._launch(worker_name(self._session), queue_of(number), drive_workflow)
+            # without limits: what is in it was admitted
+            queue = DBOS.register_queue(
+                queue_of(number), polling_interval_sec=SELDOM_S, on_conflict="always_update"
+            )
+        pace = PollingPace(queue.set_polling_interval_sec)
         self._workers.announce(offer, PROTOCOL)
         started()
         attended: Future[None] = Future()
@@ -152,7 +161,8 @@ class DbosDispatcher:
                     silent_s=silent_s,
                     until_idle=until_idle,
                     stop=stop,
-                    has_room=has_room,
+                    waiting=waiting,
+                    pace=pace,
                     damage=DamageReport(warn),
                 )
             except BaseException as exc:
@@ -205,7 +215,8 @@ class DbosDispatcher:
         silent_s: float,
         until_idle: bool,
         stop: threading.Event,
-        has_room: threading.Event,
+        waiting: TurnWaiting,
+        pace: PollingPace,
         damage: DamageReport,
     ) -> None:
         """Take turns, carry out requests, and give back what dead workers have taken, until this
@@ -214,21 +225,23 @@ class DbosDispatcher:
         (number, offer), (steer, leave) = worker, drivers
         reap_s = time.monotonic()
         while not stop.is_set():
-            has_room.clear()
+            looked_s, took = time.monotonic(), None
             # until the server has space, a frozen client was ended, or a document was corrected
             with suppress(StoreLacks), damage.reported():
-                if time.monotonic() >= reap_s:
+                if looked_s >= reap_s:
+                    reap_s = looked_s + REAP_S
                     self._obey(steer)
                     with self._explained():
                         self._reap(silent_s)
                     if until_idle and not self._any_pending(offer):
                         break
-                    reap_s = time.monotonic() + REAP_S
-                if self._workers.is_to_drain(number):
-                    stop.set()
-                elif self._turns.waiting_kinds():
-                    self._take(number, offer)
-            has_room.wait(POLL_S)
+                    if self._workers.is_to_drain(number):
+                        stop.set()
+                        break
+                took = self._take(number, offer) if self._turns.waiting_kinds() else 0
+                with self._explained():
+                    pace.note(took=bool(took))
+            waiting.wait(looked_s, again=took is None)
         # not after an error: others drive the threads then
         while not leave():
             with suppress(StoreLacks):
@@ -260,9 +273,6 @@ class DbosDispatcher:
             DBOS.workflow(name=WORKFLOW)(drive)
         DBOS.launch()
         _LOG.setLevel(logging.ERROR)
-        if drive is not None:
-            # without limits: what is in it was admitted
-            DBOS.register_queue(queue, polling_interval_sec=POLL_S, on_conflict="always_update")
 
     def _require_session(self, number: int, lost: threading.Event) -> None:
         self._session.query("SELECT 1")  # a session without a statement counts as frozen
@@ -292,11 +302,12 @@ class DbosDispatcher:
         finally:
             self._obeying.discard((thread, event))
 
-    def _take(self, number: int, offer: WorkerOffer) -> None:
-        """Take turns that wait, unless another worker just does."""
+    def _take(self, number: int, offer: WorkerOffer) -> int | None:
+        """Take turns that wait; return how many, or None if another worker just takes some."""
         with self._explained(), self._turns.alone() as alone:
-            if alone:
-                self._turns.take(number, offer, self._move, self._session.query)
+            if not alone:
+                return None
+            return self._turns.take(number, offer, self._move, self._session.query)
 
     def _reap(self, silent_s: float) -> None:
         """Give back what dead workers have taken, and end the sessions of silent ones. One worker

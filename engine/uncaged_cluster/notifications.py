@@ -65,6 +65,12 @@ class Notifications:
             had_news, subscription.has_news = subscription.has_news, False
             return had_news
 
+    def wake(self, subscription: Subscription) -> None:
+        """End the present wait, or the next one."""
+        with self._changed:
+            subscription.has_news = True
+            self._changed.notify_all()
+
     def leave(self, subscription: Subscription) -> None:
         """End a subscription. Idempotent."""
         with self._changed:
@@ -167,9 +173,9 @@ class Notifications:
 
 
 class Subscription:
-    """Subscription of one follower. is_listening: the connection listens to its channel. has_news:
-    there was a notification, or the connection was lost, since the last wait. payloads: those of
-    notifications that have one, the newest.
+    """Subscription of one follower. is_listening: the connection listens to its channel.
+    has_news: there was a notification, a `wake`, or a loss of the connection, since the last wait.
+    payloads: those of notifications that have one, the newest.
     """
 
     def __init__(self, notifications: Notifications, channel: str) -> None:
@@ -186,6 +192,10 @@ class Subscription:
     def wait(self, timeout_s: float) -> bool:
         """Return True after a notification or a loss of the connection, False after *timeout_s*."""
         return self._notifications.wait(self, timeout_s)
+
+    def wake(self) -> None:
+        """End the present wait, or the next one, as a notification does."""
+        self._notifications.wake(self)
 
     def close(self) -> None:
         """End the subscription. Idempotent; raises nothing."""

@@ -26,7 +26,7 @@ class PostgresStore:
         self._session = session
         self.bundles = BundleRows(session)
         self.registry = RegistryRow(session)
-        notifications = Notifications(session.address)
+        self._notifications = notifications = Notifications(session.address)
         self.threads = ThreadRows(session, notifications)
         self.blobs = BlobRows(session)
         self.conversations = ConversationRows(session, notifications)
@@ -47,7 +47,7 @@ class PostgresStore:
             raise EnvironmentLacks(
                 f"running threads on a shared store needs the package {exc.name}: pip install 'uncaged-workflow[cluster]'"
             ) from exc
-        return DbosDispatcher(self._session)
+        return DbosDispatcher(self._session, self._notifications)
 
     def close(self) -> None:
         self._session.close()

@@ -13,6 +13,7 @@ from uncaged_bundles.errors import StorageError
 from uncaged_cluster.address import parse_address
 from uncaged_cluster.admitting import TurnRows
 from uncaged_cluster.liveness import dead_workers, worker_name
+from uncaged_cluster.notifications import Notifications
 from uncaged_cluster.session import DatabaseSession
 from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_engine.journal.chain import seal
@@ -179,7 +180,7 @@ def test_a_client_that_freezes_while_it_sets_up_the_dispatcher_is_ended(
 
     holder, other, watching = sessions
     holder.query("SELECT pg_advisory_lock(%s)", [holder.lock_key(dispatching.SETUP_LOCK)])
-    dispatcher = dispatching.DbosDispatcher(other)
+    dispatcher = dispatching.DbosDispatcher(other, Notifications(other.address))
     with closing(dispatcher):
         monkeypatch.setattr(dispatching, "SETUP_S", 0.5)
         with pytest.raises(StorageError, match="sets up DBOS for too long"):
