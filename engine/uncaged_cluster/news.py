@@ -19,7 +19,7 @@ LEAST_S = 0.2
 """Least time between two looks for submitted turns: each notification reaches all workers."""
 OFTEN_S, SELDOM_S = 0.05, 0.5
 """How often DBOS asks for workflows of a worker, while it takes threads and else. DBOS cannot be
-told of them.
+notified of them.
 """
 OFTEN_FOR_S = 5.0
 
