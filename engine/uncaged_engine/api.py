@@ -799,6 +799,13 @@ class Engine:
     def read_sentences(self) -> None:
         """Bring in what the reader of sentences needs besides flows: packs and constructions."""
 
+    def keep_sentences(self) -> None:
+        """Keep what was changed of that for all who use the store.
+
+        Raises:
+            ChangedMeanwhile: another machine has changed the same; its change is kept.
+        """
+
     def is_driven(self, place: ThreadPlace) -> bool:
         """Tell whether a worker drives a thread."""
         return lock.is_live(archive.plain_of(place[2]))

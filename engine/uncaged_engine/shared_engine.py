@@ -46,7 +46,13 @@ from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, ThreadView, summarise
 from .state.states import refusal
 from .steps.accepting import accept as accept_request
-from .stores.protocol import DocumentStorage, StoreRefused, ThreadEntry, ThreadNotes
+from .stores.protocol import (
+    ChangedMeanwhile,
+    DocumentStorage,
+    StoreRefused,
+    ThreadEntry,
+    ThreadNotes,
+)
 from .threads.following import Event
 from .threads.starting import Chance
 from .threads.steering import SteeringEvent, require, write_event
@@ -518,12 +524,19 @@ class SharedEngine(Engine):
         return None if found is None else found.version
 
     def read_sentences(self) -> None:
+        self.registry.freshen()  # its copy tells which constructions are active
         with self._bringing:
             if self._documents is None:
                 self.store.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._documents = DocumentCopies(self._backend.documents, self.store.documents)
             self._documents.send()  # a server lives long: what the last sentence taught
             self._documents.bring()
+
+    def keep_sentences(self) -> None:
+        if self._documents is not None and (lost := self._documents.send()):
+            raise ChangedMeanwhile(
+                f"another machine changed {', '.join(lost)} at the same time, and its change is kept; repeat yours if it is still wanted"
+            )
 
     def is_driven(self, place: ThreadPlace) -> bool:
         return not self._copies.is_left(place[1])

@@ -15,16 +15,18 @@ from typing import Any
 import pytest
 from click import Command, Context
 from psycopg import Connection
-from testbed.bundles import source
+from testbed.bundles import source, thread_id
 from testbed.foreground import environment
 from testbed.postgres import PostgresServer
-from uncaged_bundles.errors import NotFoundError
+from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.version import __version__
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.inputs import completion, stores
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
+from uncaged_dispatcher.constructions.construction import Construction, Phrases
+from uncaged_dispatcher.constructions.kept import Constructions, FlowDigests
 from uncaged_dispatcher.conversations import log
 from uncaged_dispatcher.conversations.catalog import current_conversation, new_conversation
 from uncaged_dispatcher.conversations.log import ConversationLog, HeldElsewhere, read_state
@@ -48,7 +50,8 @@ TIME = source(
     "clock",
     """
     now = yield {"now": {}}
-    return {"success": True, "message": "it is late", "data": now > 0}
+    night = {"name": "tonight", "type": "time", "value": 23}
+    return {"success": True, "message": "it is late", "data": now > 0, "entities": [night]}
 """,
     policy={"now": {}},
     patterns=["what is the hour"],
@@ -149,6 +152,49 @@ def test_a_conversation_goes_on_at_another_machine(machine: Machine) -> None:
     assert "Run clock?" in machine.said("first", ["do", "what is the hour"], code=1)
     assert "it is late" in machine.said("first", ["do", "what is the hour", "--yes"])
     machine.said("second", ["enable", "clock", "--no-confirm"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("worker")
+def test_what_one_machine_learned_is_forgotten_at_another(
+    kitchen: Kitchen, machine: Machine
+) -> None:
+    """Things that results named are known everywhere; feedback of another machine is in the log,
+    and what was learned wrongly is gone for all. Of two changes at the same time one is refused.
+    """
+    machine.said("first", ["conversation", "new", "learning"])
+    chosen = ["--conversation", "learning"]
+    machine.said("first", ["do", "what is the hour", *chosen])
+    assert "tonight" in machine.said("second", ["memory", *chosen])
+    assert "23" in machine.said("second", ["memory", "show", "TONIGHT", *chosen])
+    shown = json.loads(machine.said("first", ["conversation", "show", "learning", "--json"]))
+    [thread] = [one["thread"]["threadId"] for one in shown["records"] if "thread" in one]
+    with opened(kitchen.address, kitchen.directory / "first") as engine:
+        engine.read_sentences()
+        constructions = Constructions(engine.store)
+        learned = (("clock", "how late is it", thread), ("cakes", "make a cake", thread_id(7)))
+        for flow, sentence, source_thread in learned:
+            one = Construction(
+                id=f"of-{flow}",
+                flow=flow,
+                parts=(Phrases(texts=(sentence,)),),
+                schema=FlowDigests(engine.store).of(flow) or "",
+                thread=source_thread,
+                sentence=sentence,
+                learned_ms=1,
+            )
+            constructions.add("", one)
+        engine.keep_sentences()
+        said = machine.said("second", ["feedback", "bad", "wrong", "--yes", *chosen])
+        assert "forgotten: construction" in said
+        constructions.remove("of-cakes")
+        with pytest.raises(RefusedError, match="at the same time"):
+            engine.keep_sentences()
+    assert "wrong" in machine.said("first", ["conversation", "show", "learning", "--json"])
+    assert "make a cake" in machine.said("first", ["constructions", "show", "of-cakes"])
+    assert "cakes" in machine.said("second", ["explain", "make a cake"])
+    assert "of-cakes" in machine.said("second", ["constructions", "delete", "of-cakes"])
+    assert "nothing was learned" in machine.said("first", ["constructions", "list"])
 
 
 @pytest.mark.slow
@@ -254,6 +300,7 @@ def test_a_document_of_another_machine_is_not_overwritten(kitchen: Kitchen) -> N
 def test_a_worker_has_the_catalogue_of_the_store(kitchen: Kitchen) -> None:
     """In a directory where no sentence was read yet."""
     with opened(kitchen.address, kitchen.directory / "fresh") as engine:
+        engine.refresh()  # as before each thread of a worker
         found = Catalog(engine.store).search("the cakes", limit=3)
     assert found[0].flow == "cakes"
 

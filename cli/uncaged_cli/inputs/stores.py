@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("add", "answer", "archive", "conversation", "diff", "disable", "do", "due", "enable"),
-        *("explain", "export", "fork", "graph", "history", "kill", "list", "mcp", "pause", "prune"),
-        *("ps", "queue", "queues", "regress", "remove", "resume", "rollback", "run"),
-        *("schedule", "schedules", "serve", "show", "thread", "threads", "verify", "work"),
+        *("add", "answer", "archive", "constructions", "conversation", "diff", "disable", "do"),
+        *("due", "enable", "explain", "export", "feedback", "fork", "graph", "history", "kill"),
+        *("list", "mcp", "memory", "pause", "prune", "ps", "queue", "queues", "regress"),
+        *("remove", "resume", "rollback", "run", "schedule", "schedules", "serve", "show"),
+        *("thread", "threads", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""

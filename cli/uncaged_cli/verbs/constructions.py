@@ -14,11 +14,13 @@ from ..display import json_output
 from ..display.output import next_step, note, result, table, text_width
 from ..display.table import render
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_dispatcher.constructions.construction import Construction
     from uncaged_dispatcher.constructions.kept import Constructions
+    from uncaged_engine.api import Engine
 
 
 @click.group("constructions")
@@ -30,12 +32,13 @@ def command() -> None:
 
 @command.command("list", short_help="List the learned constructions.")
 @click.option("--flow", metavar="NAME", help="Only those of this flow.")
+@shared_option
 @json_option
 def list_constructions(flow: str | None, as_json: bool) -> None:
     """List the learned constructions; a silent one belongs to a flow whose parameters have changed,
     or that is disabled or removed.
     """
-    constructions = opened()
+    _, constructions = opened()
     found = [one for one in constructions.all() if flow in (None, one.construction.flow)]
     for problem in constructions.problems():
         note(problem)
@@ -59,10 +62,11 @@ def list_constructions(flow: str | None, as_json: bool) -> None:
 
 @command.command("show", short_help="Show one construction.")
 @click.argument("id")
+@shared_option
 @json_option
 def show_construction(id: str, as_json: bool) -> None:
     """Show a construction: its pattern, the sentence and the thread that it was learned from."""
-    found = opened().find(id)
+    found = opened()[1].find(id)
     if as_json:
         json_output.document(found.document())
         return
@@ -85,8 +89,7 @@ def promote_construction(id: str, as_json: bool) -> None:
 
     from ..editing import add_patterns
 
-    engine = open_engine()
-    constructions = opened()
+    engine, constructions = opened()
     found = constructions.find(id)
     one = found.construction
     if not found.active:
@@ -104,19 +107,27 @@ def promote_construction(id: str, as_json: bool) -> None:
 
 @command.command("delete", short_help="Delete one construction.")
 @click.argument("id")
+@shared_option
 @json_option
 def delete_construction(id: str, as_json: bool) -> None:
     """Delete a construction. The model is asked again for its sentences."""
-    report_deleted([opened().remove(id)], as_json=as_json)
+    engine, constructions = opened()
+    deleted = constructions.remove(id)
+    engine.keep_sentences()
+    report_deleted([deleted], as_json=as_json)
 
 
 @command.command("prune", short_help="Delete the silent constructions.")
+@shared_option
 @json_option
 def prune_constructions(as_json: bool) -> None:
     """Delete the constructions of flows that were removed or disabled, or whose parameters have
     changed.
     """
-    report_deleted(opened().prune(), as_json=as_json)
+    engine, constructions = opened()
+    deleted = constructions.prune()
+    engine.keep_sentences()
+    report_deleted(deleted, as_json=as_json)
 
 
 def report_deleted(deleted: Iterable[Construction], *, as_json: bool) -> None:
@@ -131,8 +142,10 @@ def report_deleted(deleted: Iterable[Construction], *, as_json: bool) -> None:
         result("nothing to delete")
 
 
-def opened() -> Constructions:
-    """Return the constructions of the store."""
+def opened() -> tuple[Engine, Constructions]:
+    """Return the engine, and the constructions of its store."""
     from uncaged_dispatcher.constructions.kept import Constructions
 
-    return Constructions(open_engine().store)
+    engine = open_engine()
+    engine.read_sentences()
+    return engine, Constructions(engine.store)

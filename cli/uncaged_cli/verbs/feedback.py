@@ -13,6 +13,7 @@ from ..display import json_output
 from ..display.output import PROGRAM, is_terminal, next_step, result
 from ..display.sentences import spell_request
 from ..inputs.options import conversation_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 from .conversation import no_reader
 
@@ -44,6 +45,7 @@ class LearnedItem:
 )
 @click.option("--yes", is_flag=True, help="Forget without asking.")
 @conversation_option
+@shared_option
 @json_option
 def command(
     *,
@@ -66,6 +68,7 @@ def command(
 
     feedback = Feedback(rating=rating, comment=" ".join(comment).strip())
     engine = open_engine()
+    engine.read_sentences()
     id = chosen_conversation(engine.store, conversation, now_ms())
     judged = judged_request(engine.store, id, request)
     session = ConversationSession(engine, id, no_reader, now_ms)
@@ -74,6 +77,7 @@ def command(
     forgotten = [one for one in items if forgets(one, yes=yes, as_json=as_json)]
     for one in forgotten:
         one.delete()
+    engine.keep_sentences()
     if as_json:
         learned = [
             {"kind": one.kind, "name": one.name, "pattern": one.label, "deleted": one in forgotten}

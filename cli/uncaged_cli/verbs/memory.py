@@ -16,6 +16,7 @@ from ..display.sentences import spell_value
 from ..display.table import render
 from ..inputs.groups import DefaultGroup
 from ..inputs.options import conversation_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def command() -> None:
 
 @command.command("list", short_help="List the named things, the last one first.")
 @conversation_option
+@shared_option
 @json_option
 def list_things(conversation: str | None, as_json: bool) -> None:
     """List the things that were named last, each once, the last one first; at most 1,000."""
@@ -49,6 +51,7 @@ def list_things(conversation: str | None, as_json: bool) -> None:
 @command.command("show", short_help="Show the things with a name.")
 @click.argument("name")
 @conversation_option
+@shared_option
 @json_option
 def show_thing(*, name: str, conversation: str | None, as_json: bool) -> None:
     """Show all things with the name NAME, in any case: type, value, and the thread that named
@@ -73,6 +76,7 @@ def show_thing(*, name: str, conversation: str | None, as_json: bool) -> None:
 @command.command("search", short_help="Find things whose names are similar.")
 @click.argument("text")
 @conversation_option
+@shared_option
 @json_option
 def search(*, text: str, conversation: str | None, as_json: bool) -> None:
     """Find the things whose names are like TEXT, the most similar first; at most nine."""
