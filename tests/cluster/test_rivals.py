@@ -105,7 +105,8 @@ def test_a_row_that_no_owner_wrote_stops_its_thread_alone(scene: ClusterScene) -
             assert scene.lines(forged) == lines
             with pytest.raises(DamagedError, match=f"{forged}, line {lines}"):
                 scene.engine.verify(forged)
-            assert honest.poll() is None
+            scene.wait_until(lambda: "warning" in scene.events("honest"), "honest")
+            assert "lost" not in scene.events("honest") and honest.poll() is None
             assert f"/{forged}/{HELD + 1}" not in scene.gate.seen
             # for the check of the store at the end
             rows.execute(

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from uncaged_bundles.errors import (
+    DamagedError,
     NotFoundError,
     StorageError,
     UncagedError,
@@ -264,6 +265,7 @@ class ThreadDriving:
                 if word == "paused":
                     self._report_lack(journal, bundle, thread)
             except StorageError:
+                _raise_damage(journal)
                 raise
             except UncagedError as exc:
                 if journal.lost is None:
@@ -272,6 +274,7 @@ class ThreadDriving:
                     self._report(thread, f"cannot be driven here: {exc}")
                 word = "interrupted"
             if journal.lost is not None:
+                _raise_damage(journal)
                 raise StoreLost(f"thread {thread}: {journal.lost}") from journal.lost
             exchanges.settle()
             self._send_info(bundle, thread)
@@ -378,6 +381,14 @@ class _RecordedExchanges:
 def worker_place(clock_ms: Callable[[], int]) -> WorkerPlace:
     """Return this process's directory and variables."""
     return WorkerPlace(directory=Path.cwd(), environment=dict(os.environ), clock_ms=clock_ms)
+
+
+def _raise_damage(journal: SharedJournal) -> None:
+    """Raise the damage that an append met. It leaves its thread alone, and no other one of the
+    worker, whose session lives.
+    """
+    if isinstance(journal.lost, DamagedError):
+        raise journal.lost
 
 
 def _publish_nothing(_thread: ThreadId, _event: Mapping[str, object]) -> None:
