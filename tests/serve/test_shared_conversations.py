@@ -101,9 +101,12 @@ def address(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.slow
-def test_two_servers_show_one_conversation(address: str, tmp_path: Path) -> None:
-    """Each record reaches the clients of both servers, once and in order. A server that holds the
-    conversation is named to clients of the other one, which goes on when it has left or is dead.
+def test_two_servers_show_one_conversation(
+    address: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Each record reaches the clients of both servers, once and in order, also after the loss of
+    all connections to the database. A server that holds the conversation is named to clients of the
+    other one, which goes on when it has left or is dead.
     """
     with ExitStack() as stack:
         one, two = (stack.enter_context(serving(address, tmp_path / name)) for name in "ab")
@@ -124,7 +127,12 @@ def test_two_servers_show_one_conversation(address: str, tmp_path: Path) -> None
         assert two.until("result") == one.until("result")
 
         # the first server has left by itself
-        there.submit("bake cakes", conversation=id)
+        with postgres.connect() as rows:
+            rows.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE starts_with(application_name, 'uncaged-workflow ')"
+            )
+        submit_until_accepted(there, id)
         asked = two.until("question")
         two.process.kill()
         assert one.until("question") == asked
@@ -136,6 +144,16 @@ def test_two_servers_show_one_conversation(address: str, tmp_path: Path) -> None
         records = [*two.records, *again]
         assert records == one.records
         assert [record["seq"] for record in records] == list(range(1, len(records) + 1))
+
+
+def submit_until_accepted(client: DispatcherClient, id: str) -> None:
+    """Submit a sentence; the first statement after a loss of the connection is refused."""
+    while True:
+        try:
+            client.submit("bake cakes", conversation=id)
+            return
+        except RemoteError as problem:
+            assert problem.kind == "ConnectionLost", problem
 
 
 def answer(client: DispatcherClient, id: str, asked: Mapping[str, Any], value: str) -> None:
