@@ -45,6 +45,7 @@ from .news import SELDOM_S, PollingPace, TurnNews, TurnWaiting
 from .notifications import Notifications
 from .pending import PendingThreads, dispatcher_schema, workflow_id
 from .problems import ConnectionLost, explained
+from .rights import require_rights
 from .session import APPLICATION, Connection, DatabaseSession, connect
 from .workers import PROTOCOL, WorkerAgents, WorkerRows, queue_of
 
@@ -148,6 +149,7 @@ class DbosDispatcher:
             queue = DBOS.register_queue(
                 queue_of(number), polling_interval_sec=SELDOM_S, on_conflict="always_update"
             )
+        require_rights(self._session, self._schema)
         pace = PollingPace(queue.set_polling_interval_sec)
         self._workers.announce(offer, PROTOCOL)
         started()

@@ -18,7 +18,7 @@ import pytest
 from testbed.bundles import source
 from testbed.foreground import environment
 from testbed.postgres import PostgresServer
-from uncaged_bundles.errors import DamagedError
+from uncaged_bundles.errors import DamagedError, RefusedError
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
@@ -200,3 +200,54 @@ def test_a_worker_reports_bad_rows_and_goes_on(
         refused = told(home, address, "run", "adds", "--detach")
         assert refused.returncode == DamagedError.exit_code and "not YAML" in refused.stderr
         assert process.is_running()
+
+
+@pytest.mark.slow
+def test_a_worker_without_a_right_takes_nothing(
+    postgres: PostgresServer, address: str, tmp_path: Path
+) -> None:
+    """Before it takes a thread it ends with one sentence, which has the statement that helps. With
+    all rights, the same user drives the thread to its end.
+    """
+    home = made(tmp_path, address, "adds")
+    thread = started(home, address, "adds")
+    schema = address.partition("schema=")[2]
+    dispatcher, user = f"{schema}_dbos", f"user_{schema}"
+    allow = "".join(
+        f"GRANT ALL ON SCHEMA {one} TO {user}; GRANT ALL ON ALL TABLES IN SCHEMA {one} TO {user};"
+        f"GRANT ALL ON ALL SEQUENCES IN SCHEMA {one} TO {user};"
+        for one in (schema, dispatcher)
+    )
+    mine = postgres.address(schema, user=user)
+
+    def worked(**more: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "uncaged_cli", "work", "--json", "--until-idle"]
+        names = {**variables(tmp_path / "worker", mine), **more}
+        return subprocess.run(
+            words, env=names, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+
+    with postgres.connect() as rows:
+        rows.execute(f"CREATE USER {user}")
+        for lacking, sentence in (
+            (
+                f"INSERT ON {schema}.thread_lines",
+                f"`GRANT INSERT ON {schema}.thread_lines TO {user}`",
+            ),
+            (f"INSERT ON {dispatcher}.operation_outputs", f"`GRANT INSERT ON {dispatcher}."),
+            (f"ALL ON {schema}.workers", f"DELETE ON {schema}.workers TO {user}"),
+            (f"ALL ON SCHEMA {dispatcher}", f"may not use the schema {dispatcher}"),
+        ):
+            rows.execute(allow)
+            rows.execute(f"REVOKE {lacking} FROM {user}")
+            refused = worked()
+            assert (refused.returncode, refused.stdout) == (RefusedError.exit_code, ""), refused
+            [error] = [one for one in refused.stderr.splitlines() if one.startswith("error: ")]
+            assert sentence in error and "Traceback" not in refused.stderr
+        rows.execute(allow)
+        refused = worked(PGOPTIONS="-c default_transaction_read_only=on")
+        assert refused.returncode == RefusedError.exit_code and "read-only" in refused.stderr
+        done = worked()
+        assert done.returncode == 0 and thread in done.stdout, done
+        rows.execute(f"DROP OWNED BY {user}; DROP USER {user}")
+    assert "completed" in told(home, address, "thread", thread).stdout
