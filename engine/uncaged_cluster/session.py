@@ -106,7 +106,8 @@ def application_name() -> str:
     """Return the name of this process in the list of the server's sessions."""
     process = f", process {os.getpid()}"
     person = f"{APPLICATION} {_person()}@{socket.gethostname()}"
-    return person[: MOST_NAME_CHARACTERS - len(process)] + process
+    plain = person.encode("ascii", "replace").decode()  # the server counts bytes
+    return plain[: MOST_NAME_CHARACTERS - len(process)] + process
 
 
 def _person() -> str:
