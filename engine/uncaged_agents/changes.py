@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError
+from uncaged_bundles.errors import NotFoundError, RefusedError, UncagedError, UsageError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.services.blobs import BlobDirectory
@@ -18,6 +18,7 @@ from uncaged_engine.services.git import Git
 from uncaged_engine.services.journal import COMMIT, journal_bytes
 from uncaged_engine.services.threads import ThreadView, parse_records
 
+from .fetching import fetch_branch, has_carried_files
 from .workspace import Workspace, snapshot_of
 
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
@@ -58,6 +59,15 @@ class MergeResult:
     into: str
     commit: str
     changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadBranch:
+    """Branch of a thread in a person's checkout. git: there. commit: where the branch is."""
+
+    git: Git
+    name: str
+    commit: str
 
 
 def changes_of(
@@ -128,19 +138,45 @@ def changes_between(
     return _compare(git, before, after, None)
 
 
-def branch_changes(store: Store, view: ThreadView, environment: Mapping[str, str]) -> FileChanges:
-    """Return the changes that a merge of the thread's branch would bring into the checkout.
+def branch_in_checkout(
+    store: Store, view: ThreadView, directory: Path | None, environment: Mapping[str, str]
+) -> ThreadBranch:
+    """Return the branch of a thread in a person's checkout; one whose files are in the store is
+    fetched first.
 
+    Args:
+        directory: anywhere in another checkout that gets a branch which is fetched.
     Raises:
-        NotFoundError: there is no workspace, or the branch is gone.
+        NotFoundError: there is no workspace, or the branch is gone. UsageError: *directory* for a
+            branch that is in a repository. Others: as `fetch_branch`.
     """
+    thread = ThreadId(view.summary.thread_id)
+    if has_carried_files(view):
+        fetched = fetch_branch(store, view, directory, environment)
+        git = Git(directory=fetched.repository, environment=environment)
+        found = ThreadBranch(git=git, name=fetched.branch, commit=fetched.commit or "")
+        if not found.commit:
+            raise NotFoundError(
+                f"thread {thread} made no commit; see its file changes with `uncaged-workflow thread diff {thread}`"
+            )
+        return found
     git, workspace = _checkout(store, view, environment)
-    after = _head(git, workspace)
-    if not after:
-        raise NotFoundError(
-            f"the branch {workspace.branch} of thread {view.summary.thread_id} does not exist in {workspace.checkout}"
+    if directory is not None:
+        raise UsageError(
+            f"the branch of thread {thread} is in {workspace.checkout}; only one in a shared store is merged elsewhere"
         )
-    return _compare(git, git.line("merge-base", "HEAD", after), after, None)
+    commit = _head(git, workspace)
+    if not commit:
+        raise NotFoundError(
+            f"the branch {workspace.branch} of thread {thread} does not exist in {workspace.checkout}"
+        )
+    return ThreadBranch(git=git, name=workspace.branch, commit=commit)
+
+
+def branch_changes(branch: ThreadBranch) -> FileChanges:
+    """Return the changes that a merge of a thread's branch would bring into the checkout."""
+    before = branch.git.line("merge-base", "HEAD", branch.commit)
+    return _compare(branch.git, before, branch.commit, None)
 
 
 def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) -> bool:
@@ -155,24 +191,21 @@ def is_merged(store: Store, view: ThreadView, environment: Mapping[str, str]) ->
         return True
 
 
-def merge(
-    store: Store, view: ThreadView, found: FileChanges, environment: Mapping[str, str]
-) -> MergeResult:
-    """Merge what `branch_changes` found into the checkout; one that stops in a conflict is taken
-    back.
+def merge(branch: ThreadBranch, environment: Mapping[str, str]) -> MergeResult:
+    """Merge a thread's branch into the checkout; a merge that stops in a conflict is taken back.
 
     The person's own git settings and hooks count, as in any merge of theirs.
 
     Raises:
         RefusedError: git would not merge; the message has its words and the files in conflict.
     """
-    git, workspace = _checkout(store, view, environment)
+    git = branch.git
     into = git.line("rev-parse", "--abbrev-ref", "HEAD")
     former = git.line("rev-parse", "HEAD")
-    command = ["git", "merge", "--no-edit", "-m", f"Merge branch '{workspace.branch}'", found.after]
+    command = ["git", "merge", "--no-edit", "-m", f"Merge branch '{branch.name}'", branch.commit]
     done = subprocess.run(
         command,
-        cwd=workspace.checkout,
+        cwd=git.directory,
         env=dict(environment),
         capture_output=True,
         text=True,
@@ -187,10 +220,10 @@ def merge(
         conflicts = f"; in conflict: {', '.join(unmerged)}" if any(unmerged) else ""
         words = (done.stderr.strip() or done.stdout.strip())[:2000]
         raise RefusedError(
-            f"git did not merge {workspace.branch} into {into}, which is as it was: {words}{conflicts}"
+            f"git did not merge {branch.name} into {into}, which is as it was: {words}{conflicts}"
         )
     commit = git.line("rev-parse", "HEAD")
-    return MergeResult(branch=workspace.branch, into=into, commit=commit, changed=commit != former)
+    return MergeResult(branch=branch.name, into=into, commit=commit, changed=commit != former)
 
 
 def _git(store: Store, view: ThreadView, environment: Mapping[str, str]) -> tuple[Git, Workspace]:

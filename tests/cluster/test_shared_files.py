@@ -241,6 +241,22 @@ def test_a_branch_is_fetched_into_a_clone(scene: Scene) -> None:
     assert git(clone, "rev-parse", branch).strip() != fetched["commit"]
 
 
+def test_a_branch_is_merged_into_a_clone(scene: Scene) -> None:
+    """It is fetched first; a merge that git refuses leaves the checkout as it was."""
+    clone = scene.directory / "merging"
+    git(scene.directory, "clone", "--quiet", "--single-branch", str(scene.repository), str(clone))
+    words = ("thread", "merge", scene.thread, "--workspace", str(clone), "--yes")
+    (clone / "add.py").write_text("a person's\n")
+    refused = told(*words)
+    assert refused.code == RefusedError.exit_code and "did not merge" in refused.err
+    assert (clone / "add.py").read_text() == "a person's\n"
+    git(clone, "checkout", "--quiet", "add.py")
+    merged = told(*words, "--json").document
+    assert (merged["into"], merged["changed"]) == ("main", True)
+    assert "a + b" in (clone / "add.py").read_text()
+    assert told(*words, "--json").document["changed"] is False
+
+
 def test_a_forged_record_moves_no_branch_of_a_person(scene: Scene) -> None:
     """A start record that names `main` as the thread's own. Who only reads it copies no pack."""
     clone = scene.directory / "forged"

@@ -19,10 +19,12 @@ from testbed.stored_threads import entry_of
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId, bundle_hash
 from uncaged_bundles.storage.store import Store
+from uncaged_bundles.validation.validate import read_bundle
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.documents import REGISTRY
 from uncaged_cluster.store import open_store
+from uncaged_engine.effect_kinds import KNOWN
 from uncaged_engine.services.stores import ChangedMeanwhile, ThreadNotes
 from uncaged_engine.shared.past import find_shared_past
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
@@ -286,6 +288,17 @@ def test_verbs_of_the_registry_work_on_a_shared_store(
     done("enable", "verbs", "--confirm")
     assert "verbs" in done("list") and '"usageCount": null' in done("list", "--json")
     assert "no roles" in done("graph", "verbs")
+    flow = machines.first.registry.entry("verbs")
+    wider = read_bundle(version("wider", {**NOW, "sleep": {}}, "verbs"), KNOWN)
+    proposed = machines.first.proposals.propose(
+        flow.name, before=flow.hash, after=wider, by="test", evidence={}, threads=(), now_ms=0
+    ).id
+    assert proposed[:10] in done("proposals") and "further permission" not in done(
+        "proposal", "show", proposed
+    )
+    assert "on every worker" in done("proposal", "accept", proposed, code=1)
+    assert f"was {flow.hash}" in done("proposal", "accept", proposed, "--accept")
+    assert "was accepted" in done("proposal", "reject", proposed, code=1)
     strict = tmp_path / "policy.json"
     strict.write_text("{}")
     assert "store copy" in done("add", "verbs", "--policy", str(strict), "--check", code=1)

@@ -61,12 +61,16 @@ def complete_conversations(
 
 
 def complete_proposals(
-    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+    context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the ids of open proposals."""
+    """Complete the ids of open proposals; not of a shared store, as `complete_conversations`."""
     from uncaged_bundles.storage.store import Store
     from uncaged_engine.proposals import Proposals
 
+    from .stores import names_shared
+
+    if names_shared(context):
+        return []
     try:
         found = Proposals(Store.open()).all()
     except (UncagedError, OSError):

@@ -26,9 +26,9 @@ SHARED_VERBS = frozenset(
     (
         *("add", "answer", "archive", "constructions", "conversation", "diff", "disable", "do"),
         *("due", "enable", "explain", "export", "feedback", "fork", "graph", "history", "kill"),
-        *("list", "mcp", "memory", "pause", "prune", "ps", "queue", "queues", "regress"),
-        *("remove", "resume", "rollback", "run", "schedule", "schedules", "serve", "show"),
-        *("thread", "threads", "verify", "work"),
+        *("list", "mcp", "memory", "pause", "proposal", "proposals", "prune", "ps", "queue"),
+        *("queues", "regress", "remove", "resume", "rollback", "run", "schedule", "schedules"),
+        *("serve", "show", "thread", "threads", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""

@@ -13,6 +13,7 @@ from ..display.output import Styled, next_step, note, result
 from ..inputs.completion import complete_proposals
 from ..inputs.consent import asker
 from ..inputs.options import accept_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def command() -> None:
 
 @command.command("show", short_help="Show a proposal: permissions, evidence, difference.")
 @click.argument("id", shell_complete=complete_proposals)
+@shared_option
 @json_option
 def show_proposal(id: str, as_json: bool) -> None:
     """Show a proposal: the permissions that it adds first, then its evidence and the difference of
@@ -77,6 +79,7 @@ def show_proposal(id: str, as_json: bool) -> None:
 @click.argument("id", shell_complete=complete_proposals)
 @accept_option
 @click.option("--contradicted", is_flag=True, help="Also if past threads speak against it.")
+@shared_option
 @json_option
 def accept_proposal(id: str, accept: bool, contradicted: bool, as_json: bool) -> None:
     """Make the proposed version the current one of its flow; `rollback` returns to the one before.
@@ -84,9 +87,10 @@ def accept_proposal(id: str, accept: bool, contradicted: bool, as_json: bool) ->
     Permissions that the version before did not have are listed and must be granted. A version that
     past threads speak against is not proved, and needs --contradicted.
     """
-    proposals = opened()
+    engine = open_engine()
+    proposals = engine.proposals
     name = proposals.find(id).flow
-    asked = asker(f"flow {name!r}", accept=accept)
+    asked = asker(f"flow {name!r}", accept=accept, shared=engine.address)
     version = proposals.accept(id, accept=asked, now_ms=now_ms(), contradicted=contradicted)
     proposal = version.proposal
     if as_json:
@@ -98,6 +102,7 @@ def accept_proposal(id: str, accept: bool, contradicted: bool, as_json: bool) ->
 
 @command.command("reject", short_help="Decide against a proposal.")
 @click.argument("id", shell_complete=complete_proposals)
+@shared_option
 @json_option
 def reject_proposal(id: str, as_json: bool) -> None:
     """Decide against a proposal. The flow stays as it is, and the same version is not proposed
@@ -157,6 +162,4 @@ def evidence_lines(value: object, indent: str = "", name: str = "") -> Iterator[
 
 def opened() -> Proposals:
     """Return the proposals of the store."""
-    from uncaged_engine.proposals import Proposals
-
-    return Proposals(open_engine().store)
+    return open_engine().proposals

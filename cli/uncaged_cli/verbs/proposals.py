@@ -12,6 +12,7 @@ from ..display.output import Piece, Styled, next_step, note, result, table, text
 from ..display.table import render, unique_prefixes
 from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 SHORTEST_PREFIX = 10
@@ -23,12 +24,11 @@ COLOURS = {"open": "yellow", "accepted": "green"}
     "--flow", metavar="NAME", shell_complete=complete_flows, help="Only those for this flow."
 )
 @click.option("--all", "all_states", is_flag=True, help="Also those that are decided or stale.")
+@shared_option
 @json_option
 def command(*, flow: str | None, all_states: bool, as_json: bool) -> None:
     """List the proposed versions of flows, the newest first. None is active until accepted."""
-    from uncaged_engine.proposals import Proposals
-
-    kept = Proposals(open_engine().store).found()
+    kept = open_engine().proposals.found()
     found = [
         one
         for one in kept.proposals

@@ -233,10 +233,17 @@ def fetch(thread: str, workspace: Path | None, as_json: bool) -> None:
 @command.command("merge", short_help="Merge a thread's branch into the checkout.")
 @thread_argument
 @click.option("--yes", is_flag=True, help="Merge without asking.")
+@click.option(
+    "--workspace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Of a shared store: another checkout, instead of the one in which the thread was started.",
+)
+@shared_option
 @json_option
-def merge(thread: str, yes: bool, as_json: bool) -> None:
+def merge(thread: str, yes: bool, workspace: Path | None, as_json: bool) -> None:
     """Show the changes on the branch of a thread, ask, and merge them into the checkout that the
-    thread started from.
+    thread started from. The branch of a thread of a shared store is fetched first.
 
     A merge that git refuses, for example because of a conflict, is undone.
     """
@@ -244,11 +251,12 @@ def merge(thread: str, yes: bool, as_json: bool) -> None:
 
     engine = open_engine()
     view = engine.thread(thread)
-    found = changes.branch_changes(engine.store, view, os.environ)
+    branch = changes.branch_in_checkout(engine.store, view, workspace, os.environ)
+    found = changes.branch_changes(branch)
     if not as_json:
         show_changes(found)
     confirmed(f"merge {found.after[:SHORT_COMMIT]}", yes=yes)
-    merged = changes.merge(engine.store, view, found, os.environ)
+    merged = changes.merge(branch, os.environ)
     if as_json:
         fields = {
             "branch": merged.branch,
