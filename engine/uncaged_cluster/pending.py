@@ -66,7 +66,10 @@ class PendingThreads:
         found: dict[ThreadId, DrivenThread] = {}
         for row, worker in zip(rows, workers, strict=True):
             kind = turn_kind(row[2])
-            one = DrivenThread(entry=entry_of(row[3:]), worker=worker, kind=kind)
+            other = "" if row[3] == PROTOCOL else str(row[3])
+            one = DrivenThread(
+                entry=entry_of(row[4:]), worker=worker, kind=kind, other_version=other
+            )
             # a thread that was submitted again while its worker left it is there twice
             if worker or one.entry.id not in found:
                 found[one.entry.id] = one
@@ -196,7 +199,7 @@ AND split_part(found.executor_id, '#', 2) = threads.owner::text LIMIT 1
 """
 # constants, of which the server can see that an index of these rows alone has them all
 DRIVEN = """
-SELECT found.status, found.executor_id, found.queue_partition_key, {columns} FROM {status} AS found
+SELECT found.status, found.executor_id, found.queue_partition_key, found.application_version, {columns} FROM {status} AS found
 JOIN threads ON threads.name = left(found.workflow_uuid, 26)
 WHERE found.queue_partition_key IS NOT NULL AND found.status IN ('ENQUEUED', 'PENDING')
 ORDER BY found.created_at DESC LIMIT %s

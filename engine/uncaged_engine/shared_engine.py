@@ -380,7 +380,7 @@ class SharedEngine(Engine):
                     "hash": one.entry.bundle,
                     "worker": one.worker,
                     "threadId": one.entry.id,
-                    "doing": doing if one.worker else reasons.of(one.kind),
+                    "doing": doing if one.worker else reasons.of(one.kind, one.other_version),
                     "sinceMs": 0 if step is None else step["startedMs"],
                     "queued": 0,
                 }

@@ -133,6 +133,7 @@ CHANGES = {
     "notes": "DELETE FROM thread_notes WHERE thread = (SELECT number FROM threads WHERE name = %s)",
     "inputs": "UPDATE workflow_input SET inputs = 'nonsense' WHERE workflow_uuid = %s",
     "kind": "UPDATE workflow_status SET queue_partition_key = 'a ^ x +' WHERE workflow_uuid = %s",
+    "version": "UPDATE workflow_status SET application_version = 'uncaged-workflow-0' WHERE workflow_uuid = %s",
     "status": "UPDATE workflow_status SET status = 'NONSENSE' WHERE workflow_uuid = %s",
 }
 """What someone changes of a thread that waits."""
@@ -183,6 +184,9 @@ def test_a_worker_reports_bad_rows_and_goes_on(
             [one] = [row for row in json.loads(listed.stdout) if row["threadId"] == threads[name]]
             assert (sentence in (one["problem"] or "")) == (name in LISTED), one
         assert "Traceback" not in text and f"Error executing workflow {threads['inputs']}" in text
+        assert (
+            "waits for a worker of version uncaged-workflow-0" in told(home, address, "ps").stdout
+        )
         rows.execute("INSERT INTO documents (name, content) VALUES ('queues.json', 'nonsense')")
         late = started(home, address, "adds")
         wait_until(

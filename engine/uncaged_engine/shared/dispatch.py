@@ -84,12 +84,14 @@ SteerThread = Callable[[ThreadId, str], bool]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivenThread:
     """A thread that a worker drives. worker: its name; empty if the thread waits for one, also
-    after a death. kind: of its turn.
+    after a death. kind: of its turn. other_version: that of its workers, if it is another one than
+    this engine's.
     """
 
     entry: ThreadEntry
     worker: str
     kind: TurnKind
+    other_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

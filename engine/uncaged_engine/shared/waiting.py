@@ -20,8 +20,12 @@ class WaitReasons:
     def __init__(self, backend: SharedStore) -> None:
         self._backend = backend
 
-    def of(self, kind: TurnKind) -> str:
-        """Return why a turn waits, as a sentence without a subject."""
+    def of(self, kind: TurnKind, other_version: str = "") -> str:
+        """Return why a turn waits, as a sentence without a subject. other_version: see
+        `DrivenThread`.
+        """
+        if other_version:
+            return f"waits for a worker of version {other_version}"
         try:
             return wait_reason(kind, self._settings, self._offers, self._load)
         except DamagedError:
