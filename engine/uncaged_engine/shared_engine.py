@@ -7,10 +7,8 @@ directory of this process to be read (`shared/copies`), and written in the store
 from __future__ import annotations
 
 import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,21 +26,22 @@ from uncaged_bundles.validation.validate import Bundle
 
 from .api import Added, Engine, ThreadPlace
 from .effect_kinds import KNOWN
-from .journal.journal import Journal, JournalBusy
+from .journal.journal import Journal
 from .journal.lock import is_live
 from .shared.copies import ThreadCopies
 from .shared.dispatch import Dispatcher, SharedStore, StoreWorker, SubmittedThreads
 from .shared.documents import DocumentCopies
 from .shared.following import follow_shared
 from .shared.journal import left_word
+from .shared.listing import SharedLists
 from .shared.opening import opened_shared
 from .shared.queues import QueueSettings, change_settings, reset_settings
 from .shared.registry import SharedRegistry
 from .shared.replica import Replica, replica
 from .shared.starting import require_carried, require_files, start_shared, turn_of
-from .shared.waiting import QueueState, WaitReasons, queue_states
+from .shared.steering import owned_soon, steer_shared
+from .shared.waiting import QueueState, queue_states
 from .shipped import add_our_flows
-from .state.index_pages import PagePlace
 from .state.observe import ThreadSummary, ThreadView, summarise
 from .state.states import refusal
 from .steps.accepting import accept as accept_request
@@ -55,7 +54,7 @@ from .stores.protocol import (
 )
 from .threads.following import Event
 from .threads.starting import Chance
-from .threads.steering import SteeringEvent, require, write_event
+from .threads.steering import SteeringEvent, require
 from .worker import client
 
 if TYPE_CHECKING:
@@ -69,17 +68,8 @@ if TYPE_CHECKING:
     from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread
 
-PAGE = 100
-"""Threads that are looked at together for a page of a list."""
-MOST_DRIVEN = 1000
 MOST_ESTIMATED = 1000
 """Threads that are looked at for an estimate."""
-STEER_TIMEOUT_S = 30.0
-"""How long a worker may take to carry a pause or a kill out, which it looks for every second."""
-BUSY_S = 10.0
-"""How long another command, or a worker that leaves a thread, may keep its journal."""
-POLL_S = 0.1
-_LEFT_BY: Mapping[SteeringEvent, str] = {"pause": "paused", "kill": "killed"}
 
 
 class SharedEngine(Engine):
@@ -101,6 +91,7 @@ class SharedEngine(Engine):
         self._backend = backend
         self._replica = replica
         self._copies = copies
+        self._lists = SharedLists(backend, copies, chance)
         self._report = report
         self._dispatcher: Dispatcher | None = None
         self._dispatching = threading.Lock()
@@ -215,35 +206,8 @@ class SharedEngine(Engine):
         limit: int = 50,
         most_read: int | None = None,
     ) -> ThreadPage:
-        """List the first *limit* threads that fit, those started last first.
-
-        Args: as `Engine.page`; most_read: after so many threads that do not fit, the page ends.
-        """
-        from .threads.filtering import ThreadFilter
-        from .threads.paging import ThreadPage
-
-        chosen, now_ms = wanted or ThreadFilter(), self.clock_ms()
-        candidates = chosen.candidates()
-        after = None if before is None else _entry_at(PagePlace.of(before))
-        found: list[ThreadSummary] = []
-        looked_at = 0
-        while len(found) < limit and (most_read is None or looked_at < most_read):
-            entries = self._backend.threads.page(
-                after=after,
-                limit=min(PAGE, max(limit, 10)),
-                newest_first=True,
-                among=candidates,
-            )
-            if not entries:
-                return ThreadPage(threads=tuple(found), before=None)
-            for entry, summary in zip(entries, self._copies.summaries(entries), strict=True):
-                looked_at += 1
-                after = entry
-                if chosen.fits(summary, now_ms):
-                    found.append(summary)
-                    if len(found) == limit:
-                        break
-        return ThreadPage(threads=tuple(found), before=None if after is None else _place_of(after))
+        """List threads (`SharedLists.page`)."""
+        return self._lists.page(wanted, before=before, limit=limit, most_read=most_read)
 
     def thread(self, text: str) -> ThreadView:
         found = super().thread(text)
@@ -280,7 +244,7 @@ class SharedEngine(Engine):
                 thread,
                 begin=begin,
                 is_left=lambda: self._copies.is_left(thread),
-                still_waits=lambda: self._report(self._wait_reason(thread)),
+                still_waits=lambda: self._report(self._lists.wait_reason(thread)),
                 reports=reports,
                 cancel=cancel,
             ):
@@ -313,24 +277,10 @@ class SharedEngine(Engine):
         return self._backend.queue.submitted(since_ms)
 
     def running(self) -> list[ThreadSummary]:
-        """List the threads that workers drive or will drive, those submitted last first."""
-        entries = [one.entry for one in self._backend.queue.driven(limit=MOST_DRIVEN)]
-        return [one for one in self._copies.summaries(entries) if one.status == "running"]
+        return self._lists.running()
 
     def counts(self, *, most_read: int) -> ThreadCounts:
-        """Count threads by status: the newest *most_read* of them; about so many are older."""
-        from .threads.paging import ThreadCounts
-
-        statuses: Counter[str] = Counter()
-        after: ThreadEntry | None = None
-        while statuses.total() < most_read:
-            entries = self._backend.threads.page(after=after, limit=PAGE, newest_first=True)
-            if not entries:
-                return ThreadCounts(statuses=statuses, unread=0)
-            statuses.update(self._copies.statuses(entries))
-            after = entries[-1]
-        # places have gaps, and imported threads have none
-        return ThreadCounts(statuses=statuses, unread=0 if after is None else max(0, after.place))
+        return self._lists.counts(most_read=most_read)
 
     def estimate(self, flow: str) -> Estimate:
         """Estimate a run from the flow's threads among the newest of the store."""
@@ -351,47 +301,8 @@ class SharedEngine(Engine):
         bundles: Collection[BundleHash] | None = None,
         threads: Collection[ThreadId] | None = None,
     ) -> list[dict[str, Any]]:
-        """Return ``{hash, worker, threadId, doing, sinceMs, queued}`` for each of these threads.
-
-        worker: its name; empty for a thread that waits for one.
-        """
-        from .threads.rows import RowCount
-
-        found = []
-        reasons = WaitReasons(self._backend)
-        driven = [
-            one
-            for one in self._backend.queue.driven(limit=MOST_DRIVEN)
-            if (threads is None or one.entry.id in threads)
-            and (bundles is None or one.entry.bundle in bundles)
-        ]
-        records = self._copies.records([one.entry for one in driven if one.worker])
-        for one in driven:
-            rows = RowCount()
-            if one.worker:
-                if one.entry.id not in records:
-                    continue  # `threads` lists it; it hides no other
-                for record in records[one.entry.id]:
-                    rows.add(record)
-            step = rows.open_step()
-            doing = None if step is None else step["label"]
-            found.append(
-                {
-                    "hash": one.entry.bundle,
-                    "worker": one.worker,
-                    "threadId": one.entry.id,
-                    "doing": doing if one.worker else reasons.of(one.kind, one.other_version),
-                    "sinceMs": 0 if step is None else step["startedMs"],
-                    "queued": 0,
-                }
-            )
-        return found
-
-    def _wait_reason(self, thread: ThreadId) -> str:
-        """Return why a thread waits, as a sentence without a subject; empty if it does not."""
-        queue = self._backend.queue
-        kind = queue.waiting_kind(thread)
-        return "" if kind is None else WaitReasons(self._backend).of(kind)
+        """Describe driven and waiting threads (`SharedLists.working`)."""
+        return self._lists.working(bundles, threads)
 
     def queues(self) -> tuple[QueueSettings, list[QueueState]]:
         """Return the settings of the queues, and the queue of each flow that has settings or
@@ -487,34 +398,7 @@ class SharedEngine(Engine):
         )
 
     def _steer(self, text: str, event: SteeringEvent) -> ThreadId:
-        """Pause or kill a thread: by its worker or, without one, by a line under its fence."""
-        bundle, thread, path = self.store.locate_thread(text)
-        require(summarise(self.store, bundle, thread, path), event)
-        queue, is_asked = self._backend.queue, False
-        give_up_s = time.monotonic() + STEER_TIMEOUT_S
-        while time.monotonic() < give_up_s:
-            if is_asked and not queue.is_requested(thread):
-                return thread  # the worker has carried it out
-            with suppress(JournalBusy), self._copies.owned(bundle, thread) as journal:
-                if is_asked:
-                    if not queue.is_requested(thread):
-                        return thread
-                    queue.withdraw(thread)
-                    # its worker has written the event, and was about to delete the request
-                    if left_word(journal, self.store, bundle) == _LEFT_BY[event]:
-                        return thread
-                write_event(journal, self.store, (bundle, thread), event, self.clock_ms())
-                return thread
-            if not is_asked:
-                queue.request(thread, event)
-                # crash here: the worker carries it out all the same
-                is_asked = True
-            time.sleep(POLL_S)
-        worker = self._copies.pending([thread]).get(thread) or "its worker"
-        raise RefusedError(
-            f"thread {thread}: {worker} has not answered in {STEER_TIMEOUT_S:.0f} s;"
-            " the request stays, for it or for the worker that takes the thread over"
-        )
+        return steer_shared(self.store, self._copies, text, event, self.clock_ms)
 
     def refresh(self) -> None:
         self.registry.refresh()
@@ -558,19 +442,7 @@ class SharedEngine(Engine):
 
     @contextmanager
     def _journal(self, bundle: BundleHash, thread: ThreadId) -> Iterator[Journal]:
-        """Own a thread's journal for a block, once another command or a worker that leaves the
-        thread has closed it.
-        """
-        give_up_s = time.monotonic() + BUSY_S
-        with ExitStack() as stack:
-            while True:
-                try:
-                    journal = stack.enter_context(self._copies.owned(bundle, thread))
-                    break
-                except JournalBusy:
-                    if time.monotonic() > give_up_s:
-                        raise
-                time.sleep(POLL_S)
+        with owned_soon(self._copies, bundle, thread) as journal:
             yield journal
 
     def _rouse(self, bundle: BundleHash) -> None:
@@ -670,11 +542,3 @@ def shared_engine(
 
 def _status(status: str, message: str, place: int, **more: object) -> Event:
     return Event(kind="status", body={"status": status, "message": message, **more}, place=place)
-
-
-def _place_of(entry: ThreadEntry) -> str:
-    return str(PagePlace(start=entry.place, thread=entry.id, hash=entry.bundle))
-
-
-def _entry_at(place: PagePlace) -> ThreadEntry:
-    return ThreadEntry(bundle=BundleHash(place.hash), id=place.thread, place=place.start)

@@ -63,7 +63,7 @@ class ThreadCopies:
     def __init__(self, replica: Replica, queue: ThreadQueue) -> None:
         self._replica = replica
         self._threads = replica.backend.threads
-        self._queue = queue
+        self.queue = queue
         self._copies: dict[ThreadId, _Copy] = {}
         self._summaries: OrderedDict[ThreadId, tuple[bytes, ThreadSummary]] = OrderedDict()
         self._owned = dataclasses.replace(replica.files, log_folder="owned")
@@ -108,12 +108,12 @@ class ThreadCopies:
         entry = self.locate(text)
         # before the lines: a thread that ends in between is not taken for a dead one
         with self._lock:
-            self._bring(entry, self._queue.pending([entry.id]).get(entry.id))
+            self._bring(entry, self.queue.pending([entry.id]).get(entry.id))
         return entry.bundle, entry.id, self._replica.files.data_path(entry.bundle, entry.id)
 
     def summaries(self, entries: Sequence[ThreadEntry]) -> Iterator[ThreadSummary]:
         """Yield a summary of each thread; those that have ended are not copied."""
-        live = self._queue.pending([entry.id for entry in entries])
+        live = self.queue.pending([entry.id for entry in entries])
         with self._lock:
             self._problems.clear()
         left = [entry for entry in entries if entry.id not in live]
@@ -139,7 +139,7 @@ class ThreadCopies:
         """
         from ..threads.paging import word  # with its index, which a list does without
 
-        live = self._queue.pending([entry.id for entry in entries])
+        live = self.queue.pending([entry.id for entry in entries])
         left = [entry for entry in entries if not live.get(entry.id)]
         read = self.summaries(left)
         for entry in entries:
@@ -172,7 +172,7 @@ class ThreadCopies:
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
         """Return the workers of those threads that are driven or wait (`ThreadQueue.pending`)."""
-        return self._queue.pending(threads)
+        return self.queue.pending(threads)
 
     @contextmanager
     def followed(self, thread: ThreadId) -> Iterator[None]:
@@ -194,10 +194,10 @@ class ThreadCopies:
         """
         with self._look_lock:
             if thread not in self._followed:
-                worker = self._queue.pending([thread]).get(thread)
+                worker = self.queue.pending([thread]).get(thread)
             else:
                 if time.monotonic() - self._looked_s > LOOK_S:
-                    self._seen = self._queue.pending(list(self._followed))
+                    self._seen = self.queue.pending(list(self._followed))
                     self._looked_s = time.monotonic()
                 worker = self._seen.get(thread)
         if worker == "":
