@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.errors import NotFoundError, UncagedError
-from uncaged_engine.services.journal import PACK_KEY
 
 from .output import Styled, next_step, note
 
@@ -27,11 +26,10 @@ def bring_branch(engine: Engine, view: ThreadView) -> FetchedBranch | UncagedErr
         The branch, or why it could not be brought; None for a thread whose files are not carried,
         or that has not ended.
     """
-    workspace = view.start.get("workspace")
-    if view.end is None or not isinstance(workspace, Mapping) or PACK_KEY not in workspace:
-        return None
-    from uncaged_agents.fetching import fetch_branch
+    from uncaged_agents.fetching import fetch_branch, has_carried_files
 
+    if view.end is None or not has_carried_files(view):
+        return None
     try:
         return fetch_branch(engine.store, view, None, os.environ)
     except UncagedError as exc:
