@@ -250,6 +250,25 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
     assert [one.status for one in copy.threads()] == ["waiting", "completed"]
 
 
+@pytest.mark.slow
+def test_forks_are_compared_from_another_machine(scene: Scene, tmp_path: Path) -> None:
+    """Each fork of a shared thread goes on from its own outcome, on a worker, and both are shown."""
+    files = [tmp_path / f"{word}.json" for word in ("yes", "no")]
+    for file in files:
+        file.write_text(json.dumps(file.stem))
+    sides = [word for file in files for word in ("--set", str(file))]
+    thread = started("run", "asks")
+    with scene.worker():
+        for _ in range(2):
+            scene.server.allowed.release()
+        assert told("thread", thread, "--follow").code == 8
+        assert told("answer", thread, "yes").code == 0
+        kept = str(told("thread", thread, "--json").document["steps"])
+        compared = told("compare", thread, "--at", kept, *sides, "--json")
+    assert compared.code == 0, compared
+    assert {f'"{word}"' in compared.out for word in ("yes", "no")} == {True}
+
+
 def test_pending_threads_are_found_by_index(scene: Scene, postgres: PostgresServer) -> None:
     """However many ended ones there are: neither list needs a look at all rows."""
     thread = started("run", "asks")

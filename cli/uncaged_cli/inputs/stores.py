@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("add", "answer", "archive", "constructions", "conversation", "diff", "disable", "do"),
+        *(
+            "add",
+            "answer",
+            "archive",
+            "compare",
+            "constructions",
+            "conversation",
+            "diff",
+            "disable",
+            "do",
+        ),
         *("due", "enable", "explain", "export", "feedback", "fork", "graph", "history", "kill"),
         *("list", "mcp", "memory", "pause", "proposal", "proposals", "prune", "ps", "queue"),
         *("queues", "regress", "remove", "resume", "rollback", "run", "schedule", "schedules"),

@@ -27,6 +27,7 @@ from ..inputs.options import (
     thread_argument,
 )
 from ..inputs.parameters import read_json
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ SHOWN_COLUMNS = 120
     is_flag=True,
     help="Accept what forks of an imported thread would use on this machine, without asking.",
 )
+@shared_option
 @json_option
 def command(
     *,
