@@ -252,7 +252,7 @@ def test_a_thread_is_looked_at_and_steered_from_another_machine(scene: Scene) ->
 
 @pytest.mark.slow
 def test_forks_are_compared_from_another_machine(scene: Scene, tmp_path: Path) -> None:
-    """Each fork of a shared thread goes on from its own outcome, on a worker, and both are shown."""
+    """Each fork of a shared thread goes on from its own outcome, on a worker; both are shown."""
     files = [tmp_path / f"{word}.json" for word in ("yes", "no")]
     for file in files:
         file.write_text(json.dumps(file.stem))
