@@ -235,10 +235,10 @@ class DbosDispatcher:
                     self._obey(steer)
                     with self._explained():
                         self._reap(silent_s)
-                    if until_idle and not self._any_pending(offer):
-                        break
                     if self._workers.is_to_drain(number):
                         stop.set()
+                        break
+                    if until_idle and not self._any_pending(offer):
                         break
                 took = self._take(number, offer) if self._turns.waiting_kinds() else 0
                 with self._explained():

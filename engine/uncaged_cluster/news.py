@@ -34,11 +34,7 @@ class TurnNews:
 
     def tell(self) -> None:
         """Tell all workers that a turn waits, which must be committed."""
-        # nothing to flush to disk: a notification leaves no row
-        self._session.query(
-            "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, '')",
-            [self._channel],
-        )
+        self._session.query("SELECT pg_notify(%s, '')", [self._channel])
 
     def follow(self) -> TurnWaiting:
         """Return what a worker waits with, until its process ends."""

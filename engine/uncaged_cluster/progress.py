@@ -26,9 +26,8 @@ class ProgressChannels:
     def send(self, reports: Mapping[ThreadId, Sequence[Report]]) -> None:
         channels = [self._channel(thread) for thread in reports]
         payloads = [newest_fitting(found) for found in reports.values()]
-        # nothing to flush to disk: a notification leaves no row
         self._session.query(
-            "SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, payload)"
+            "SELECT pg_notify(channel, payload)"
             " FROM unnest(%s::text[], %s::text[]) AS told (channel, payload)",
             [channels, payloads],
         )
