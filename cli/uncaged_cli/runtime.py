@@ -63,8 +63,9 @@ def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore
     if context is None or not is_for_shared(context):
         verb = "this command" if context is None else f"`{context.command_path}`"
         raise RefusedError(
-            f"{verb} works on a directory, and {chosen.source} names a shared store: run it without that;"
-            " `uncaged-workflow store copy` brings flows to a shared store"
+            f"{verb} works on a directory, and {chosen.source} names a shared store: run it without that, or on a copy:"
+            " `uncaged-workflow store copy ADDRESS DIR`, then the command with UNCAGED_WORKFLOW_HOME=DIR;"
+            " `uncaged-workflow store copy DIR ADDRESS` brings its flows to the shared store"
         )
     from uncaged_engine.shared_engine import shared_engine
 
