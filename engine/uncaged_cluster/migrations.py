@@ -12,7 +12,7 @@ from uncaged_bundles.version import __version__
 
 from .session import Cursor, DatabaseSession
 
-VERSION = 3
+VERSION = 4
 """The version of the tables that this engine reads and writes."""
 
 

@@ -24,7 +24,8 @@ WHERE ending <> '' AND ended_ms < %s AND ending = ANY(%s) AND (ended_ms, name) >
 ORDER BY ended_ms, name LIMIT %s
 """
 _LOCKED = """
-SELECT number, name, lines, owner FROM threads WHERE name = ANY(%s) FOR UPDATE SKIP LOCKED
+SELECT number, name, lines, owner FROM threads WHERE name = ANY(%s) AND NOT pinned
+FOR UPDATE SKIP LOCKED
 """
 _REMOVE = """
 WITH gone AS (DELETE FROM threads WHERE number = ANY(%s) RETURNING number, bundle, name),

@@ -45,6 +45,7 @@ ENTRY_COLUMNS = sql.SQL(", ").join(
 _ENTRY: LiteralString = "SELECT bundle, name, place, by_thread, archived FROM threads"
 _CANDIDATES: LiteralString = f"{_ENTRY} WHERE name >= %s AND name < %s ORDER BY name LIMIT %s"
 _HEAD: LiteralString = f"{SELECT_HEAD} threads WHERE name = %s AND bundle = %s"
+PINNED: LiteralString = "SELECT bundle, name FROM threads WHERE pinned ORDER BY bundle, name"
 LONG_BYTES = 1 << 16
 """A longer line is read alone."""
 ENDS: LiteralString = """
@@ -259,6 +260,24 @@ class ThreadRows:
                 [parse_bundle_hash(bundle), parse_thread_id(thread)],
             )
         )
+
+    def pinned(self) -> list[tuple[BundleHash, ThreadId]]:
+        rows = self._session.query(PINNED)
+        return [
+            (
+                parsed(parse_bundle_hash, bundle, "threads"),
+                parsed(parse_thread_id, name, "threads"),
+            )
+            for bundle, name in rows
+        ]
+
+    def set_pinned(self, bundle: BundleHash, thread: ThreadId, *, pinned: bool) -> None:
+        rows = self._session.query(
+            "UPDATE threads SET pinned = %s WHERE name = %s AND bundle = %s RETURNING 1",
+            [pinned, parse_thread_id(thread), parse_bundle_hash(bundle)],
+        )
+        if pinned and not rows:
+            raise NotFoundError(f"{self._session.address}: there is no thread {thread}")
 
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         self._session.query(

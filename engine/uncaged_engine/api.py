@@ -688,6 +688,20 @@ class Engine:
         remove(self.store, bundle_hash, thread, path)
         return thread
 
+    def set_pinned(self, text: str, *, pinned: bool) -> ThreadId:
+        """Keep a thread from removal, or no longer; return its id."""
+        from .journal.pins import set_pinned
+
+        bundle, thread, _ = self.store.locate_thread(text)
+        set_pinned(self.store, bundle, thread, pinned=pinned)
+        return thread
+
+    def pinned(self) -> list[ThreadId]:
+        """Return the pinned threads, the newest first."""
+        from .journal.pins import pinned_threads
+
+        return sorted((thread for _, thread in pinned_threads(self.store)), reverse=True)
+
     def counts(self, *, most_read: int) -> ThreadCounts:
         """Count the threads by status, by the index. most_read: journals that are read for it."""
         from .threads.paging import count

@@ -331,6 +331,14 @@ class SharedEngine(Engine):
         del threads, environment
         return []
 
+    def set_pinned(self, text: str, *, pinned: bool) -> ThreadId:
+        entry = self._copies.locate(text)
+        self._backend.threads.set_pinned(entry.bundle, entry.id, pinned=pinned)
+        return entry.id
+
+    def pinned(self) -> list[ThreadId]:
+        return sorted((thread for _, thread in self._backend.threads.pinned()), reverse=True)
+
     def remove_thread(self, text: str) -> ThreadId:
         """Remove a thread that no worker drives or will drive, and leave a marker."""
         return self._remove(self._copies.locate(text))

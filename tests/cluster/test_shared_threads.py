@@ -460,7 +460,7 @@ def test_the_setting_names_the_store(scene: Scene, monkeypatch: pytest.MonkeyPat
     try:
         assert told("threads", "--json").code == 0
         assert told("agents").code == 0
-        assert str(config) in told("proposals").err
+        assert str(config) in told("pack", "list").err
         monkeypatch.setenv(STORE_VARIABLE, "postgresql://127.0.0.1:1/none")
         assert told("threads").code != 0
     finally:
@@ -483,6 +483,14 @@ def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
         rows.execute(taken, [going])
         assert told("archive", named).code == UsageError.exit_code
         kept = tmp_path / "kept"
+        assert told("thread", "pin", named[:14]).out == f"pinned {named}\n"
+        for words in (("thread", "rm", named), ("archive", named, "--to", str(kept))):
+            refused = told(*words)
+            assert refused.code == RefusedError.exit_code and "is pinned" in refused.err
+        aged = told("prune", "--older-than", "0s", "--dry-run", "--json").document
+        assert aged["pinned"] == [named] and named not in aged["threadIds"]
+        assert told("thread", "pin").out == f"{named}\n"
+        assert told("thread", "pin", "--off", named, "--json").document == {"pinned": []}
         killed_at(TWICE, "archive", named, "--to", str(kept))
         assert status_of(named) == "killed"
         moved = told("archive", named, "--to", str(kept), "--json").document

@@ -362,6 +362,19 @@ def test_a_marker_of_removal_is_kept(backend: StoreBackend, connect: Connect) ->
     assert connect().threads.page(limit=10) == []
 
 
+def test_a_pin_is_kept_until_it_is_released(backend: StoreBackend, connect: Connect) -> None:
+    """Only a thread that is there is pinned; who releases one twice gets no error."""
+    first, second = started(backend, 1), started(backend, 2)
+    for one in (second, first, first):
+        backend.threads.set_pinned(one.bundle, one.thread, pinned=True)
+    assert connect().threads.pinned() == [(BUNDLE, first.thread), (BUNDLE, second.thread)]
+    for _ in range(2):
+        connect().threads.set_pinned(BUNDLE, first.thread, pinned=False)
+    assert backend.threads.pinned() == [(BUNDLE, second.thread)]
+    with pytest.raises(NotFoundError):
+        backend.threads.set_pinned(BUNDLE, thread_id(3), pinned=True)
+
+
 def test_a_conversation_is_chained_lines_under_one_owner(
     backend: StoreBackend, connect: Connect
 ) -> None:

@@ -63,6 +63,7 @@ def filled(root: Path) -> Store:
         )
         backend.threads.start(entry, script.sealed, notes)
     backend.threads.mark_removed(bundle.hash, REMOVED)
+    backend.threads.set_pinned(bundle.hash, PACKED, pinned=True)
     first, _ = chain.seal(chain.conversation_seed(LONG), b'{"seq":0,"timestamp":1')
     backend.conversations.start(LONG, [first])
     for name in DOCUMENTS:

@@ -292,22 +292,21 @@ def remove(threads: tuple[str, ...], as_json: bool) -> None:
 @command.command("pin", short_help="Keep threads from `prune`, or list those that are kept.")
 @click.argument("threads", nargs=-1, metavar="[THREAD...]", shell_complete=complete_threads)
 @click.option("--off", is_flag=True, help="Do not keep them any longer.")
+@shared_option
 @json_option
 def pin(threads: tuple[str, ...], *, off: bool, as_json: bool) -> None:
     """Keep threads from `prune` and `thread rm`, as tests of their flow for `regress`; without
     THREAD, list the pinned ones.
     """
-    from uncaged_engine.threads.pins import pinned_threads, set_pinned
-
-    store = open_engine().store
+    engine = open_engine()
     if off and not threads:
         raise UsageError("--off needs the threads that are no longer kept")
     for text in threads:
-        thread_id = set_pinned(store, text, pinned=not off)
+        thread_id = engine.set_pinned(text, pinned=not off)
         if not as_json:
             result(f"{thread_id} is no longer pinned" if off else f"pinned {thread_id}")
     if as_json:
-        json_output.document({"pinned": pinned_threads(store)})
+        json_output.document({"pinned": engine.pinned()})
     elif not threads:
-        for thread_id in pinned_threads(store):
+        for thread_id in engine.pinned():
             result(thread_id)

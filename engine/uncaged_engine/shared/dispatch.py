@@ -218,7 +218,7 @@ class ThreadRetention(Protocol):
 
         Args:
             threads: with the number of lines that the caller has seen. One that has others by now,
-                or an owner, stays.
+                an owner, or a pin, stays.
         """
 
     def sweep(self, *, progress: Callable[[int], None]) -> int:

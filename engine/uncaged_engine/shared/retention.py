@@ -3,7 +3,8 @@
 Rule 1: only a thread that has ended, or that a person names, is removed; never one that a worker
 drives or will drive, or that another command writes to.
 Rule 2: a child whose parent may still go on is kept: without it, the parent would start it again.
-Rule 3: a removed thread leaves a marker, so that no copy brings it back.
+Rule 3: a pinned thread is kept, until a person releases it.
+Rule 4: a removed thread leaves a marker, so that no copy brings it back.
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ class OldThreads:
     ) -> None:
         self.gone: dict[ThreadId, None] = {}
         self.kept: list[EndedThread] = []
+        self.pinned: list[ThreadId] = []
         self.freed_bytes = 0
         self._descents = Descents(store)
         self._store = store
@@ -131,8 +133,10 @@ class OldThreads:
 
     def take_all(self, *, before_ms: int, flow: str | None) -> None:
         """Take all threads, of a flow or of all, that no parent needs."""
+        pinned = {thread for _, thread in self._store.threads.pinned()}
         for batch in old_threads(self._store, before_ms=before_ms, flow=flow):
-            self._take_free(batch)
+            self.pinned += [one.entry.id for one in batch if one.entry.id in pinned]
+            self._take_free([one for one in batch if one.entry.id not in pinned])
         # a parent may have ended, and gone, after its child
         while self.kept:
             waiting, self.kept = self.kept, []
@@ -145,11 +149,12 @@ class OldThreads:
         """Take one thread.
 
         Raises:
-            RefusedError: it has not ended, its parent needs it, or it is in use.
+            RefusedError: it has not ended, its parent needs it, it is pinned, or in use.
         """
         ending = self._store.retention.endings([entry.id]).get(entry.id, OPEN)
         if ending == OPEN:
             raise RefusedError(f"thread {entry.id} has not ended: only an ended thread is archived")
+        require_unpinned(self._store, entry)
         require_left(self._store, entry)
         self._descents.require_free(entry, self.gone)
         head = self._store.threads.head(entry.bundle, entry.id)
@@ -197,7 +202,7 @@ def prune_shared(
     if not dry_run:
         freed += swept(store, dispatcher(), before_ms=before_ms, progress=progress)
     kept = tuple(one.entry.id for one in old.kept)
-    return Pruned(threads=tuple(old.gone), freed_bytes=freed, kept=kept)
+    return Pruned(threads=tuple(old.gone), freed_bytes=freed, kept=kept, pinned=tuple(old.pinned))
 
 
 def archive_shared(
@@ -255,13 +260,22 @@ def remove_shared(store: SharedStore, entry: ThreadEntry) -> None:
     """Remove a thread that a person names and that does not run.
 
     Raises:
-        RefusedError: its parent needs it, or it is in use.
+        RefusedError: its parent needs it, it is pinned, or in use.
     """
+    require_unpinned(store, entry)
     Descents(store).require_free(entry)
     require_left(store, entry)
     lines = store.threads.head(entry.bundle, entry.id).lines
     if not store.retention.remove({entry.id: lines}):
         raise RefusedError(f"thread {entry.id} was taken up just now; look at it again")
+
+
+def require_unpinned(store: SharedStore, entry: ThreadEntry) -> None:
+    """Refuse a pinned thread."""
+    if (entry.bundle, entry.id) in store.threads.pinned():
+        raise RefusedError(
+            f"thread {entry.id} is pinned; `thread pin --off {entry.id}` releases it"
+        )
 
 
 def require_left(store: SharedStore, entry: ThreadEntry) -> None:

@@ -151,6 +151,7 @@ class _Copy:
         added = set(self._source.threads.removed()) - marked
         for bundle, thread in added:
             self._target.threads.mark_removed(bundle, thread)
+        pinned = set(self._source.threads.pinned())
         for entry in entries_of(self._source.threads):
             with self._item("threads"):
                 self._last = b""
@@ -158,6 +159,9 @@ class _Copy:
                 self._count("threads", copied=self._thread(entry, heeds_marker=not is_own))
                 if self._last and not self._last.startswith(END):
                     self.report.unfinished += 1
+                if (entry.bundle, entry.id) in pinned:
+                    with suppress(NotFoundError):  # the target has a marker of it
+                        self._target.threads.set_pinned(entry.bundle, entry.id, pinned=True)
 
     def conversations(self) -> None:
         known = set(self._target.conversations.names())

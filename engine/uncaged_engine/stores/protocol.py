@@ -358,6 +358,16 @@ class ThreadStorage(Protocol):
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         """Leave a durable marker that a thread was removed; its lines, if any, stay."""
 
+    def pinned(self) -> list[tuple[BundleHash, ThreadId]]:
+        """Return the threads that a person keeps from removal, in order of bundle and id."""
+
+    def set_pinned(self, bundle: BundleHash, thread: ThreadId, *, pinned: bool) -> None:
+        """Keep a thread from removal, or no longer; durable when this returns.
+
+        Raises:
+            NotFoundError: there is no such thread, to be pinned.
+        """
+
 
 class BlobStorage(Protocol):
     """Contents that are too large for a line, by their hash (`journal.blobs.blob_hash`)."""

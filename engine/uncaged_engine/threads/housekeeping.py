@@ -20,10 +20,10 @@ from uncaged_bundles.storage.store import Store
 
 from ..journal import archive, lock
 from ..journal.blobs import BlobDirectory, named_in
+from ..journal.pins import pin_of
 from ..state.index import Stamp, stamp_of
 from ..state.observe import read_summary, summarise
 from . import removal, tails
-from .pins import pin_of
 from .removal import Descent
 from .scratch import sweep as sweep_trials
 

@@ -21,12 +21,12 @@ from ..journal import archive, lines, lock
 from ..journal.blobs import Blobs
 from ..journal.codec import decode
 from ..journal.origin import path_beside
+from ..journal.pins import pin_of
 from ..journal.recover import History, recover
 from ..state import states
 from ..state.children import OpenEffect
 from ..state.index import Stamp, stamp_of
 from ..state.observe import summarise, view
-from .pins import pin_of
 from .preparing import forget
 from .steering import end_leftovers
 

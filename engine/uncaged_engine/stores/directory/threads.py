@@ -17,7 +17,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId, is_thread_id
 from uncaged_bundles.storage.files import held, read_if_there, write_atomically
 from uncaged_bundles.storage.store import REMOVED_SUFFIX, Store
 
-from ...journal import archive, chain, copied, durable, lock
+from ...journal import archive, chain, copied, durable, lock, pins
 from ...journal.chained import ChainedLines, parse_lines
 from ...journal.file import JournalFile
 from ...journal.journal import JournalBusy
@@ -182,6 +182,12 @@ class DirectoryThreads:
 
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         self._store.mark_removed(bundle, thread)
+
+    def pinned(self) -> list[tuple[BundleHash, ThreadId]]:
+        return pins.pinned_threads(self._store)
+
+    def set_pinned(self, bundle: BundleHash, thread: ThreadId, *, pinned: bool) -> None:
+        pins.set_pinned(self._store, bundle, thread, pinned=pinned)
 
     def _entry(
         self,
