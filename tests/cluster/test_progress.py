@@ -31,6 +31,8 @@ def test_a_follower_gets_reports_and_nothing_else(
     with closing(open_store(address, create=False, is_visible=True)) as sender:
         assert isinstance(sender, PostgresStore)
         with store.progress.follow(thread) as reports, postgres.connect() as any_user:
+            with closing(store._notifications.subscribe("other")) as last:
+                last.listen()  # the connection listens to the thread's channel by now
             channel = store._session.channel("progress", thread)
             for payload in ("nonsense", "[" * 7000, '{"seq": 1}', '[1, "x"]'):
                 any_user.execute("SELECT pg_notify(%s, %s)", [channel, payload])

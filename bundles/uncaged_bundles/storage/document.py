@@ -22,6 +22,8 @@ from .rewriting import Rewriting, last_line
 
 MAX_BYTES = 8 << 20
 MAX_DEPTH = 48
+LIBRARY_TOO_DEEP = "exceeded maximum nesting depth"
+"""What PyYAML says from version 6.0.4 on, of some thousand brackets, before its first event."""
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _IRREGULAR = re.compile(
@@ -348,18 +350,22 @@ def _composed(data: bytes, where: str) -> yaml.Node | None:
             if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    raise DamagedError(
-                        f"{where}:{_line(event)}: nested deeper than {MAX_DEPTH} levels"
-                    )
+                    raise _too_deep(where, _line(event))
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 depth -= 1
         node: yaml.Node | None = yaml.compose(data, Loader=_Loader)
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        if exc.problem == LIBRARY_TOO_DEEP:
+            raise _too_deep(where, line) from exc
         raise DamagedError(f"{where}:{line}: not YAML: {exc.problem or exc}") from exc
     except (yaml.YAMLError, ValueError) as exc:
         raise DamagedError(f"{where}: not YAML: {exc}") from exc
     return node
+
+
+def _too_deep(where: str, line: int) -> DamagedError:
+    return DamagedError(f"{where}:{line}: nested deeper than {MAX_DEPTH} levels")
 
 
 def _constructed(node: yaml.Node) -> object:
