@@ -288,6 +288,7 @@ def test_verbs_of_the_registry_work_on_a_shared_store(
     done("enable", "verbs", "--confirm")
     assert "verbs" in done("list") and '"usageCount": null' in done("list", "--json")
     assert "no roles" in done("graph", "verbs")
+    machines.first.registry.refresh()
     flow = machines.first.registry.entry("verbs")
     wider = read_bundle(version("wider", {**NOW, "sleep": {}}, "verbs"), KNOWN)
     proposed = machines.first.proposals.propose(

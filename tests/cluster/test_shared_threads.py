@@ -260,6 +260,7 @@ def test_forks_are_compared_from_another_machine(scene: Scene, tmp_path: Path) -
     thread = started("run", "asks")
     with scene.worker():
         for _ in range(2):
+            scene.server.wait()
             scene.server.allowed.release()
         assert told("thread", thread, "--follow").code == 8
         assert told("answer", thread, "yes").code == 0

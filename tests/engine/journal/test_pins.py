@@ -7,7 +7,7 @@ from testbed.bundles import COUNT, granted, place_script, script_of
 from testbed.interleaving import just_before
 from uncaged_bundles.errors import NotFoundError
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.threads import pins
+from uncaged_engine.journal import pins
 
 
 def test_a_thread_that_is_removed_just_now_has_no_pin(
@@ -20,5 +20,5 @@ def test_a_thread_that_is_removed_just_now_has_no_pin(
     assert journal is not None
     just_before(monkeypatch, pins, "sync_directory", journal.unlink)
     with pytest.raises(NotFoundError, match="was removed just now"):
-        pins.set_pinned(store, placed.thread, pinned=True)
+        pins.set_pinned(store, bundle.hash, placed.thread, pinned=True)
     assert not pins.pin_of(journal, placed.thread).exists()
