@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 from uncaged_cluster.address import parse_address
-from uncaged_cluster.dispatching import dbos_engine
 from uncaged_cluster.news import OFTEN_S
+from uncaged_cluster.runners.dbos_turns import dbos_engine
 
 from .flows import VALUE_BYTES
 

@@ -16,6 +16,7 @@ from testbed.forked_commands import ForkedCommands, forked_commands
 from testbed.postgres import PostgresServer, postgres_server
 from testbed.processes import end_workers, workers_of
 from testbed.requirements import NAMES, need
+from testbed.restate import RestateServer, restate_server
 from uncaged_bundles.storage.store import Store
 from uncaged_engine.api import Engine
 
@@ -86,6 +87,14 @@ def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for this process's tests; each takes a schema of its own."""
     need(["postgres"])
     with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def restate() -> Iterator[RestateServer]:
+    """A Restate server for this process's tests; each store has a name of its own there."""
+    need(["restate"])
+    with restate_server() as server:
         yield server
 
 

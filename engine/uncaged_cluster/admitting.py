@@ -1,7 +1,7 @@
 """Turns of threads between the queue of all and the queues of the workers.
 
-A turn that waits is a workflow in the queue ``threads``, which no worker polls. Its kind is the
-workflow's partition key, so that DBOS's index has the turns of each kind in order. A worker that
+A turn that waits is a row in the queue ``threads``, which no worker runs. Its kind is the row's
+partition key, as DBOS calls it, so that an index has the turns of each kind in order. A worker that
 takes it moves it to a queue of its own; a dead worker's turns are moved back. All moves are made
 under one lock, which makes the limits hold over all workers.
 """
@@ -31,7 +31,7 @@ from .workers import PROTOCOL, queue_of
 
 QUEUE = "threads"
 HIGHEST = 1_000_000
-"""DBOS's priority of a thread with the priority 0; there, smaller numbers come first."""
+"""A row's priority for a thread with the priority 0; as in DBOS, smaller numbers come first."""
 LOCK = "admission"
 KEPT_BEGUN_S = 8 * 24 * 3600
 """How long the beginning of a thread is kept: longer than the period of any rate."""
@@ -39,15 +39,15 @@ CHILDREN = 16
 """Children that are taken at a time, which need no slot."""
 
 Move = Callable[[list[str], str], None]
-"""Moves workflows, by their ids, to a queue."""
+"""Moves turns, by their ids, to a queue."""
 
 
 class TurnRows:
     """The turns of a schema. A transaction of *session* must not be open at a call."""
 
-    def __init__(self, session: DatabaseSession, schema: str) -> None:
+    def __init__(self, session: DatabaseSession, table: sql.Identifier) -> None:
         self._session = session
-        self._status = sql.Identifier(schema, "workflow_status")
+        self._status = table
 
     @contextmanager
     def alone(self) -> Iterator[bool]:

@@ -1,7 +1,7 @@
 """Threads that workers drive or will drive, and requests to those workers (`ThreadQueue`).
 
-The dispatcher's rows are read as DBOS documents its system tables; only DBOS writes them. Without
-the library, since it takes longer to load than a list of threads takes.
+DBOS's rows are read as it documents its system tables; only DBOS writes them. Without the library,
+since it takes longer to load than a list of threads takes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .liveness import living_workers
 from .problems import parsed
 from .session import DatabaseSession
 from .threads import ENTRY_COLUMNS, entry_of
+from .turns import TurnTable
 from .workers import PROTOCOL, WorkerRows
 
 _RUNS = "PENDING"
@@ -43,10 +44,8 @@ class PendingThreads:
 
     def __init__(self, session: DatabaseSession) -> None:
         self._session = session
-        self._schema = dispatcher_schema(session)
-        self._turns = TurnRows(session, self._schema)
+        self._table = TurnTable(session)
         self._workers_of_store = WorkerRows(session)
-        self._has_tables = False
 
     def pending(self, threads: Collection[ThreadId]) -> dict[ThreadId, str]:
         rows = self._rows(PENDING, [list(threads)])
@@ -80,16 +79,19 @@ class PendingThreads:
         return turn_kind(rows[0][0]) if rows else None
 
     def waiting(self) -> dict[TurnKind, int]:
-        return self._turns.waiting() if self._is_set_up() else {}
+        turns = self._turns()
+        return {} if turns is None else turns.waiting()
 
     def load(self, settings: QueueSettings) -> StoreLoad:
-        return self._turns.load(settings) if self._is_set_up() else NO_LOAD
+        turns = self._turns()
+        return NO_LOAD if turns is None else turns.load(settings)
 
     def workers(self) -> list[StoreWorker]:
-        if not self._is_set_up():
+        turns = self._turns()
+        if turns is None:
             return []
         numbers = self._workers_of_store.names()
-        running = self._turns.running(numbers.values())
+        running = turns.running(numbers.values())
         return [
             replace(one, threads=running[numbers[one.name]].total())
             for one in self._workers_of_store.living(PROTOCOL)
@@ -145,35 +147,16 @@ class PendingThreads:
         living = living_workers(self._session, set(named) - {""})
         return [name if name in living else "" for name in named]
 
-    def _is_set_up(self) -> bool:
-        """Tell whether DBOS has tables: a thread was run, or a worker started."""
-        if not self._has_tables:  # they stay
-            table = f"{sql.Identifier(self._schema).as_string(None)}.workflow_status"
-            found = self._session.query("SELECT to_regclass(%s)::text", [table])
-            self._has_tables = found != [(None,)]
-        return self._has_tables
+    def _turns(self) -> TurnRows | None:
+        table = self._table.found()
+        return None if table is None else TurnRows(self._session, table)
 
     def _rows(self, statement: Any, values: list[object]) -> list[tuple[Any, ...]]:
-        if not self._is_set_up():
+        table = self._table.found()
+        if table is None:
             return []
-        return self._session.query(
-            sql.SQL(statement).format(
-                status=sql.Identifier(self._schema, "workflow_status"), columns=ENTRY_COLUMNS
-            ),
-            values,
-        )
-
-
-def dispatcher_schema(session: DatabaseSession) -> str:
-    """Return the schema of the dispatcher's tables."""
-    return f"{session.address.schema}_dbos"
-
-
-def workflow_id(thread: ThreadId, from_line: int) -> str:
-    """Return the id of the workflow that drives a thread from a line on: the thread's id, and for
-    a later one the line's number behind it.
-    """
-    return f"{thread}-{from_line}" if from_line else thread
+        composed = sql.SQL(statement).format(status=table, columns=ENTRY_COLUMNS)
+        return self._session.query(composed, values)
 
 
 # a range holds in each collation: an id ends there, or goes on with a hyphen and digits

@@ -28,6 +28,10 @@ class ConnectionLost(StorageError):
     """The connection ended in mid-use; whether its last statement was carried out is unknown."""
 
 
+class RunnerLacks(StorageError):
+    """The engine that runs the turns of a store cannot be reached. Another time it may be."""
+
+
 @contextmanager
 def explained(address: ClusterAddress) -> Iterator[None]:
     """Raise the errors of libpq and of the server as `StorageError`, `StoreRefused` or

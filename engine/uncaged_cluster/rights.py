@@ -1,4 +1,4 @@
-"""Rights of a worker on the tables of a store and of its dispatcher."""
+"""Rights of a worker on the tables of a store and of its runner."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ STORE_RIGHTS: Mapping[str, str] = {
     "threads": "SELECT UPDATE",
     "workers": "SELECT INSERT UPDATE DELETE",
 }
-DISPATCHER_RIGHTS: Mapping[str, str] = {
-    "operation_outputs": "SELECT INSERT",
-    "workflow_status": "SELECT INSERT UPDATE",
-}
 _LACKING = """
 SELECT format('%%I.%%I', space, name), string_agg(needed, ', ' ORDER BY place), current_user
 FROM unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY AS rights (space, name, needed, place)
@@ -31,18 +27,18 @@ GROUP BY 1, 3 ORDER BY 1
 """
 
 
-def require_rights(session: DatabaseSession, dispatcher_schema: str) -> None:
+def require_rights(session: DatabaseSession, others: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse to begin what a worker cannot finish.
+
+    Args:
+        others: rights on tables of other schemas than the store's, by schema and table.
 
     Raises:
         StoreRefused: this user lacks a right; the message has the statement that grants it.
     """
     wanted = [
         (schema, table, right)
-        for schema, tables in (
-            (session.address.schema, STORE_RIGHTS),
-            (dispatcher_schema, DISPATCHER_RIGHTS),
-        )
+        for schema, tables in {session.address.schema: STORE_RIGHTS, **others}.items()
         for table, rights in tables.items()
         for right in rights.split()
     ]

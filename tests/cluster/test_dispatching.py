@@ -230,7 +230,7 @@ def test_dbos_waits_for_a_connection_if_the_server_has_none_left(postgres: Postg
     thread whose step was to be recorded.
     """
     from dbos._utils import retriable_postgres_exception  # 0.5 s
-    from uncaged_cluster.dispatching import dbos_engine
+    from uncaged_cluster.runners.dbos_turns import dbos_engine
 
     user = postgres.new_schema()
     with postgres.connect() as rows:

@@ -7,15 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 
 import pytest
+from psycopg import sql
 from testbed.postgres import PostgresServer
 from testbed.stored_threads import SOURCE, script, started
 from uncaged_bundles.errors import StorageError
 from uncaged_cluster.address import parse_address
 from uncaged_cluster.admitting import TurnRows
 from uncaged_cluster.liveness import dead_workers, worker_name
-from uncaged_cluster.notifications import Notifications
 from uncaged_cluster.session import DatabaseSession
 from uncaged_cluster.store import PostgresStore, open_store
+from uncaged_cluster.turns import SETUP_LOCK
 from uncaged_engine.journal.chain import seal
 from uncaged_engine.services.stores import (
     FenceRaised,
@@ -176,18 +177,17 @@ def test_a_client_that_freezes_while_it_sets_up_the_dispatcher_is_ended(
     """Its lock is no part of a transaction, and would keep all workers from their start. Another
     client, which would wait for two minutes, ends the silent session and goes on.
     """
-    from uncaged_cluster import dispatching  # 0.5 s
+    from uncaged_cluster.runners import dbos_turns  # 0.5 s
 
     holder, other, watching = sessions
-    holder.query("SELECT pg_advisory_lock(%s)", [holder.lock_key(dispatching.SETUP_LOCK)])
-    dispatcher = dispatching.DbosDispatcher(other, Notifications(other.address))
-    with closing(dispatcher):
-        monkeypatch.setattr(dispatching, "SETUP_S", 0.5)
+    holder.query("SELECT pg_advisory_lock(%s)", [holder.lock_key(SETUP_LOCK)])
+    with closing(dbos_turns.DbosRunner(other, other)) as runner:
+        monkeypatch.setattr(dbos_turns, "SETUP_S", 0.5)
         with pytest.raises(StorageError, match="sets up DBOS for too long"):
-            dispatcher.forget(before_ms=0, progress=lambda _count: None)
-        monkeypatch.setattr(dispatching, "SETUP_S", 120.0)
-        monkeypatch.setattr(dispatching, "SETUP_SILENT_S", 0.5)
-        dispatcher.forget(before_ms=0, progress=lambda _count: None)
+            runner.forget(0, lambda _count: None)
+        monkeypatch.setattr(dbos_turns, "SETUP_S", 120.0)
+        monkeypatch.setattr(dbos_turns, "SETUP_SILENT_S", 0.5)
+        runner.forget(0, lambda _count: None)
     with pytest.raises(StorageError):
         holder.query("SELECT 1")
     assert watching.query("SELECT 1") == [(1,)]
@@ -198,7 +198,7 @@ def test_a_client_that_freezes_while_it_moves_turns_is_ended(
 ) -> None:
     """The server ends its transaction after a minute (here 0.2 s), and others move turns again."""
     holder, other, _ = sessions
-    turns = [TurnRows(session, "unused") for session in (holder, other)]
+    turns = [TurnRows(session, sql.Identifier("unused")) for session in (holder, other)]
     holder.query("SET idle_in_transaction_session_timeout = '200ms'")
     with pytest.raises(StorageError, match="the server ended the connection"), turns[0].alone():
         with turns[1].alone() as alone:

@@ -34,6 +34,7 @@ from uncaged_cluster.admitting import COUNT_RUNNING, FIRST_WAITING, WAITING_KIND
 from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_cluster.threads import ENTRY_COLUMNS
+from uncaged_cluster.turns import table_of
 from uncaged_cluster.workers import PROTOCOL
 from uncaged_engine.api import Engine
 from uncaged_engine.services.stores import ThreadNotes
@@ -120,6 +121,16 @@ class Scene:
     address: str
     server: HeldServer
     directory: Path
+    engine: str
+
+    @property
+    def schema(self) -> str:
+        return self.address.partition("schema=")[2]
+
+    @property
+    def turns(self) -> sql.Identifier:
+        """The table with the turns of threads."""
+        return table_of(self.schema, self.engine)
 
     @contextmanager
     def worker(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -151,8 +162,13 @@ class Scene:
         return target
 
 
-@pytest.fixture(scope="module")
-def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+@pytest.fixture(scope="module", params=["dbos", "restate"])
+def scene(
+    postgres: PostgresServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Scene]:
+    """The same store twice: DBOS runs its threads, and Restate."""
     directory = tmp_path_factory.mktemp("shared")
     address = postgres.address(postgres.new_schema())
     with held_server() as server, ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
@@ -172,11 +188,15 @@ def scene(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) ->
         gets = source("gets", body, policy={"http": policy["http"]})
         origin.add("gets", gets, accept=lambda _: True)
         store = stack.enter_context(closing(open_store(address, create=True, is_visible=True)))
+        assert isinstance(store, SharedStore)
         backend = DirectoryBackend(origin.store)
         copy_store(backend, store, replace=False, progress=lambda _kind, _count: None)
+        if request.param == "restate":
+            restate = request.getfixturevalue("restate")
+            store.run_with_restate(restate.admin, restate.ingress)
         patch.setenv("UNCAGED_WORKFLOW_HOME", str(directory / "person"))
         patch.setenv(STORE_VARIABLE, address)
-        yield Scene(address=address, server=server, directory=directory)
+        yield Scene(address=address, server=server, directory=directory, engine=request.param)
 
 
 def started(*words: str) -> str:
@@ -274,17 +294,18 @@ def test_pending_threads_are_found_by_index(scene: Scene, postgres: PostgresServ
     """However many ended ones there are: neither list needs a look at all rows."""
     thread = started("run", "asks")
     assert told("kill", thread).code == 0
-    schema = scene.address.partition("schema=")[2]
-    with postgres.connect(options=f"-c search_path={schema} -c enable_seqscan=off") as rows:
+    name = {"dbos": "workflow_status", "restate": "turns"}[scene.engine]
+    options = f"-c search_path={scene.schema} -c enable_seqscan=off"
+    with postgres.connect(options=options) as rows:
         for statement, values, index in (
-            (PENDING, [[thread]], "workflow_status_pkey"),
-            (DRIVEN, [10], "workflow_status_partition_dequeue"),
-            (WAITING_KINDS, [], "workflow_status_partition_dequeue"),
-            (FIRST_WAITING, [["asks"], PROTOCOL, 4], "workflow_status_partition_dequeue"),
-            (COUNT_RUNNING, [["worker-1"]], "workflow_status"),
+            (PENDING, [[thread]], f"{name}_pkey"),
+            (DRIVEN, [10], "dequeue"),
+            (WAITING_KINDS, [], "dequeue"),
+            (FIRST_WAITING, [["asks"], PROTOCOL, 4], "dequeue"),
+            (COUNT_RUNNING, [["worker-1"]], name),
         ):
             composed = sql.SQL("EXPLAIN " + statement).format(
-                status=sql.Identifier(f"{schema}_dbos", "workflow_status"), columns=ENTRY_COLUMNS
+                status=scene.turns, columns=ENTRY_COLUMNS
             )
             plan = "\n".join(row[0] for row in rows.execute(composed, values))
             assert "Seq Scan" not in plan and index in plan, plan
@@ -352,13 +373,9 @@ def test_a_thread_of_a_dead_worker_is_steered_by_the_command(
 ) -> None:
     """It counts as one that waits; a resume leaves it in the queue, where it is, once."""
     thread = started("run", "asks")
-    schema = scene.address.partition("schema=")[2]
-    with postgres.connect(options=f"-c search_path={schema}_dbos") as rows:
-        rows.execute(
-            "UPDATE workflow_status SET status = 'PENDING', executor_id = 'gone.1#999999'"
-            " WHERE workflow_uuid = %s",
-            [thread],
-        )
+    with postgres.connect() as rows:
+        took = "UPDATE {} SET status = 'PENDING', executor_id = 'gone.1#999999' WHERE workflow_uuid = %s"
+        rows.execute(sql.SQL(took).format(scene.turns), [thread])
         [waiting] = told("ps", "--json").document
         assert (waiting["worker"], waiting["doing"]) == ("", "waits for a worker")
         assert told("pause", thread).out == f"paused {thread}\n"
@@ -367,8 +384,8 @@ def test_a_thread_of_a_dead_worker_is_steered_by_the_command(
         assert told("resume", thread, "--detach").code == 0
         assert "is running" in told("resume", thread, "--detach").err
         assert len(told("ps", "--json").document) == 1
-        counted = "SELECT count(*) FROM workflow_status WHERE workflow_uuid LIKE %s"
-        assert rows.execute(counted, [f"{thread}%"]).fetchone() == (1,)
+        counted = sql.SQL("SELECT count(*) FROM {} WHERE workflow_uuid LIKE %s")
+        assert rows.execute(counted.format(scene.turns), [f"{thread}%"]).fetchone() == (1,)
     assert told("kill", thread).code == 0
     assert status_of(thread) == "killed"
 
@@ -376,9 +393,8 @@ def test_a_thread_of_a_dead_worker_is_steered_by_the_command(
 def test_a_damaged_thread_hides_no_other(scene: Scene, postgres: PostgresServer) -> None:
     """`ps` lists the threads beside it, and `threads` names the damage."""
     thread, damaged = started("run", "asks"), started("run", "asks")
-    schema = scene.address.partition("schema=")[2]
     change = "UPDATE thread_lines SET line = {} FROM threads WHERE log = number AND name = %s"
-    with postgres.connect(options=f"-c search_path={schema}") as rows:
+    with postgres.connect(options=f"-c search_path={scene.schema}") as rows:
         rows.execute(change.format("line || '\\x20'"), [damaged])
         try:
             assert [one["threadId"] for one in told("ps", "--json").document] == [thread]
@@ -478,10 +494,14 @@ def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
     assert told("thread", "rm", going).code == RefusedError.exit_code
     assert told("kill", named).code == 0
     assert "in the queue still" in told("thread", "rm", named).err
-    schema = scene.address.partition("schema=")[2]
-    with postgres.connect(options=f"-c search_path={schema}_dbos") as rows:
-        taken = "UPDATE workflow_status SET status = 'SUCCESS' WHERE workflow_uuid <> %s"
-        rows.execute(taken, [going])
+    with postgres.connect() as rows:
+        column = {"dbos": "completed_at", "restate": "ended_at"}[scene.engine]
+        end = sql.SQL(
+            "UPDATE {} SET status = 'SUCCESS', {} = created_at WHERE workflow_uuid = ANY(%s)"
+        ).format(scene.turns, sql.Identifier(column))
+        all_turns = sql.SQL("SELECT workflow_uuid FROM {}").format(scene.turns)
+        others = {name for (name,) in rows.execute(all_turns)} - {going}
+        rows.execute(end, [list(others)])
         assert told("archive", named).code == UsageError.exit_code
         kept = tmp_path / "kept"
         assert told("thread", "pin", named[:14]).out == f"pinned {named}\n"
@@ -503,9 +523,9 @@ def test_ended_threads_are_removed_with_what_the_dispatcher_knows_of_them(
         assert (found["threadIds"], found["problems"]) == (would["threadIds"], [])
         assert told("thread", named).code == NotFoundError.exit_code
         assert [one["threadId"] for one in told("ps", "--json").document] == [going]
-        assert rows.execute("SELECT workflow_uuid FROM workflow_status").fetchall() == [(going,)]
+        assert rows.execute(all_turns).fetchall() == [(going,)]
         assert told("kill", going).code == 0
-        rows.execute("UPDATE workflow_status SET status = 'SUCCESS'")
+        rows.execute(end, [[going]])
     assert told("thread", "rm", going).out == f"removed {going}\n"
     killed_at(CHANGED, "disable", "gets")
     assert "is disabled" in told("run", "gets").err

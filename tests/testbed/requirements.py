@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable
 
 import pytest
-from testbed import postgres, straced
+from testbed import postgres, restate, straced
 from testbed.cells import LANDLOCK_VERSIONS, version_of
 from uncaged_browser.browsers.installed import usable_browsers
 from uncaged_bundles.errors import SandboxUnavailable
@@ -24,6 +24,7 @@ NAMES = (
     "chromium",
     "xvfb",
     "postgres",
+    "restate",
     "own-network",
     *LANDLOCK_VERSIONS,
 )
@@ -53,6 +54,8 @@ def lacking(name: str) -> str:
         return "" if shutil.which("Xvfb") else "Xvfb is not installed"
     if name == "postgres":
         return "" if postgres.programs() else "no PostgreSQL server is installed"
+    if name == "restate":
+        return "" if restate.program() else "no Restate server is installed below .restate"
     if name == "own-network":
         made = subprocess.run([*OWN_NETWORK, "true"], capture_output=True, text=True, check=False)
         return f"no network of its own: {made.stderr.strip()}" if made.returncode else ""

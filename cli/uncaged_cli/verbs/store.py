@@ -1,10 +1,13 @@
-"""The verb `store`: copies a whole store to another address, and checks one."""
+"""The verb `store`: copies a whole store to another address, checks one, and chooses what runs its
+threads.
+"""
 
 from __future__ import annotations
 
 import shlex
 
 import click
+from uncaged_bundles.errors import UsageError
 
 from ..display import json_output
 from ..display.counted import shown_progress
@@ -15,7 +18,7 @@ from ..inputs.stores import complete_addresses
 
 @click.group("store")
 def command() -> None:
-    """Copy a whole store, or check one. An address is a directory, or
+    """Copy a whole store, check one, or choose what runs its threads. An address is a directory, or
     postgresql://HOST/DATABASE?schema=NAME.
     """
 
@@ -102,6 +105,56 @@ def check_command(*, address: str, as_json: bool) -> int:
     if not report.problems:
         result(Styled("whole", "green"))
     return listed(report.problems)
+
+
+@command.command("dispatcher", short_help="Show or choose what runs a shared store's threads.")
+@click.argument("address", shell_complete=complete_addresses)
+@click.option(
+    "--restate",
+    metavar="URL",
+    help="Have Restate run the threads: the URL of its admin API, as http://HOST:9070. Choose before the first thread or worker.",
+)
+@click.option(
+    "--ingress",
+    metavar="URL",
+    help="The URL of Restate's ingress. Without it: port 8080 of the same host.",
+)
+@json_option
+def dispatcher_command(
+    *, address: str, restate: str | None, ingress: str | None, as_json: bool
+) -> int:
+    """Show what runs the threads of a shared store: DBOS, unless Restate was chosen. With
+    `--restate`, the store is made if it is missing. Repeat it after Restate got another address.
+
+    The store keeps the URLs, and only workers reach Restate.
+
+    \b
+    Examples:
+      uncaged-workflow store dispatcher postgresql://db.example/team
+      uncaged-workflow store dispatcher postgresql://db.example/team --restate http://restate.example:9070
+    """
+    from uncaged_engine.shared.dispatch import SharedStore
+    from uncaged_engine.stores.opening import opened
+
+    if ingress is not None and restate is None:
+        raise UsageError("--ingress says where the ingress of --restate is")
+    with opened(address, create=restate is not None, is_visible=True) as store:
+        if not isinstance(store, SharedStore):
+            raise UsageError(f"{store.address} is a directory, whose threads need no dispatcher")
+        if restate is not None:
+            store.run_with_restate(restate, ingress)
+        choice, where = store.runs_with(), store.address
+    if as_json:
+        chosen = None if choice is None else choice.name
+        more = {"admin": choice.admin, "ingress": choice.ingress} if choice and choice.admin else {}
+        json_output.document({"address": where, "dispatcher": chosen, **more})
+    elif choice is None:
+        result("none yet: DBOS, unless you choose Restate before the first thread or worker")
+    elif choice.admin:
+        result(f"Restate, admin {choice.admin}, ingress {choice.ingress}")
+    else:
+        result("DBOS, in the database of the store")
+    return 0
 
 
 def listed(problems: list[str]) -> int:

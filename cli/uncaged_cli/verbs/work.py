@@ -53,6 +53,11 @@ DEFAULT_SLOTS = 4
     help="Offer this besides the browser and the agents that are found here; `none` leaves those out. For `queue set FLOW --needs`.",
 )
 @click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Where Restate reaches this worker, for a store whose threads it runs. Without it: any port of loopback.",
+)
+@click.option(
     "--until-idle",
     is_flag=True,
     help="End once no thread that this worker takes runs or waits for one.",
@@ -72,6 +77,7 @@ def command(
     slots: int,
     flows: tuple[str, ...],
     offers: tuple[str, ...],
+    listen: str | None,
     until_idle: bool,
     drain: bool,
     all_workers: bool,
@@ -95,7 +101,14 @@ def command(
         return drain_workers(workers, all_workers=all_workers, as_json=as_json)
     if workers or all_workers:
         raise UsageError("WORKER and --all say which workers are to --drain")
-    return _work(slots=slots, flows=flows, offers=offers, until_idle=until_idle, as_json=as_json)
+    return _work(
+        slots=slots,
+        flows=flows,
+        offers=offers,
+        listen=listen,
+        until_idle=until_idle,
+        as_json=as_json,
+    )
 
 
 def _work(
@@ -103,6 +116,7 @@ def _work(
     slots: int,
     flows: tuple[str, ...],
     offers: tuple[str, ...],
+    listen: str | None,
     until_idle: bool,
     as_json: bool,
 ) -> NoReturn:
@@ -174,6 +188,7 @@ def _work(
                 silent_s=config.limits.worker_s,
                 started=started,
                 warn=events.hindered,
+                listen=listen,
             )
         except UncagedError as exc:
             if isinstance(exc, StorageError) and renewal.is_possible and not stop.is_set():

@@ -14,6 +14,7 @@ from ..shared.admission import (
 )
 from ..shared.dispatch import (
     Dispatcher,
+    DispatcherChoice,
     DrivenThread,
     DriveThread,
     EndedThread,
@@ -38,6 +39,7 @@ __all__ = [
     "QUEUE_DOCUMENT",
     "AgentPermits",
     "Dispatcher",
+    "DispatcherChoice",
     "DriveThread",
     "DrivenThread",
     "EndedThread",

@@ -255,6 +255,7 @@ class Dispatcher(Protocol):
         silent_s: float,
         started: Callable[[], None],
         warn: Callable[[str], None],
+        listen: str | None,
     ) -> None:
         """Drive threads that *offer* takes, by the rules of `admission`, until *stop* is set or the
         worker is to drain; then leave them to other workers. The process must end then.
@@ -266,6 +267,8 @@ class Dispatcher(Protocol):
                 no threads, while it goes on with those that it drives.
             silent_s: a worker without a sign of life for so long is dead, and this one ends once
                 the store has not answered for so long.
+            listen: ``HOST:PORT`` at which the dispatcher's engine reaches this worker; None for one
+                of its own choice on loopback. Refused by an engine that needs none.
             until_idle: return as well once no thread that it takes is pending.
         Raises:
             StorageError: the store was lost. Threads of this process may be driven by others: it
@@ -301,6 +304,17 @@ class ThreadProgress(Protocol):
         """Yield a function that returns what was sent of a thread since its last call."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherChoice:
+    """What runs the threads of a store. name: ``dbos`` or ``restate``. admin, ingress: the URLs of
+    Restate.
+    """
+
+    name: str
+    admin: str = ""
+    ingress: str = ""
+
+
 @runtime_checkable
 class SharedStore(StoreBackend, Protocol):
     """A store whose threads are driven by workers on several machines."""
@@ -319,4 +333,18 @@ class SharedStore(StoreBackend, Protocol):
 
         Raises:
             EnvironmentLacks: a library is not installed.
+        """
+
+    def runs_with(self) -> DispatcherChoice | None:
+        """Return what runs the store's threads; None before the first thread or worker, if nothing
+        was chosen.
+        """
+
+    def run_with_restate(self, admin: str, ingress: str | None) -> None:
+        """Have Restate run the store's threads, in the place of DBOS.
+
+        Args:
+            admin, ingress: the URLs of its server; None for the usual port of the same host.
+        Raises:
+            UsageError: no such URLs. RefusedError: DBOS runs them already.
         """
