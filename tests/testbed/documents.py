@@ -37,7 +37,7 @@ GROUPS = {
     "notify": ("clear", "list", "show", "test"),
     "schedule": ("add", "disable", "enable", "install", "rm", "show"),
     "proposal": ("accept", "reject", "show"),
-    "store": ("check", "copy"),
+    "store": ("check", "copy", "dispatcher"),
     "queue": ("reset", "set"),
     "pack": ("add", "disable", "enable", "list", "remove", "scan", "show"),
 }

@@ -15,8 +15,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from datetime import timedelta
-from functools import partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -33,6 +33,7 @@ DEFAULT_LISTEN = "127.0.0.1:0"
 KEPT_ENDED = 100
 """Turns that are kept after their end, for an attempt whose result was lost."""
 MOST_STREAMS = 10_000
+STOP_S = 1.0
 _LONG = timedelta(days=365)
 _RETRIES = restate.InvocationRetryPolicy(
     initial_interval=timedelta(milliseconds=100),
@@ -120,7 +121,9 @@ class TurnService:
 
     def __init__(self, name: str, drive: DriveTaken) -> None:
         self._drive = drive
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._serving: threading.Thread | None = None
+        self._stop = asyncio.Event()
         self._lock = threading.Lock()
         self._taken: dict[str, tuple[TakenTurn, float]] = {}
         self._runs: dict[str, TurnRun] = {}
@@ -159,11 +162,19 @@ class TurnService:
         config.h2_max_concurrent_streams = MOST_STREAMS
         config.keep_alive_max_requests = 1_000_000_000
         logging.getLogger("restate").setLevel(logging.CRITICAL)  # of each lost connection
-        serving = partial(serve, self._app, config, shutdown_trigger=_never)
-        threading.Thread(
-            target=lambda: self._loop.run_until_complete(serving()), name="restate", daemon=True
-        ).start()
+        config.graceful_timeout = STOP_S
+        self._loop = asyncio.new_event_loop()
+        self._serving = threading.Thread(
+            target=self._serve, args=(self._loop, config), name="restate", daemon=True
+        )
+        self._serving.start()
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def close(self) -> None:
+        """Serve no more. Turns that are driven go on."""
+        if self._loop is not None and self._serving is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._serving.join(2 * STOP_S)
 
     def expect(self, turn: TakenTurn) -> None:
         """Let a call drive a turn, or follow it if it is driven."""
@@ -180,18 +191,27 @@ class TurnService:
                 if expected_s < before_s and self._waits(key, before_s)
             ]
 
+    def _serve(self, loop: asyncio.AbstractEventLoop, config: Config) -> None:
+        with closing(loop):
+            serving = serve(self._app, config, shutdown_trigger=self._stop_asked)
+            loop.run_until_complete(serving)
+            loop.run_until_complete(loop.shutdown_asyncgens())
+
+    async def _stop_asked(self) -> None:
+        await self._stop.wait()
+
     def _waits(self, key: str, before_s: float) -> bool:
         run = self._runs.get(key)
         since_s = None if run is None else run.waits_since_s
         return run is None or (since_s is not None and since_s < before_s)
 
-    async def _handle(self, context: restate.Context, body: dict[str, Any]) -> str:
-        """Follow a turn; drive it at the first call."""
-        key = str(body["key"])
+    async def _handle(self, context: restate.Context, body: Any) -> str:
+        """Follow a turn; drive it at the first call. Whoever reaches the ingress can call this."""
+        key = str(body.get("key")) if isinstance(body, dict) else ""
         with self._lock:
             run = self._runs.get(key) or self._ended.get(key)
             if run is None and key in self._taken:
-                run = self._runs[key] = TurnRun(self._loop)
+                run = self._runs[key] = TurnRun(asyncio.get_running_loop())
                 begin = threading.Thread(
                     target=self._run, args=(self._taken[key][0], run), name="turn", daemon=True
                 )
@@ -235,7 +255,3 @@ def _is_wildcard(host: str) -> bool:
         return ip_address(host).is_unspecified
     except ValueError:  # a name
         return False
-
-
-async def _never() -> None:
-    await asyncio.Event().wait()

@@ -74,6 +74,7 @@ class RestateWorker:
                 self._rows.forget_deployment(number)
 
     def close(self) -> None:
+        self._service.close()
         self._server.close()
 
     def _send_again(self) -> None:
