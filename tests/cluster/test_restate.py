@@ -22,8 +22,9 @@ from uncaged_bundles.errors import EnvironmentLacks, RefusedError, StorageError,
 from uncaged_cluster.runners.restate_choice import RestateAddress, restate_address
 from uncaged_cluster.runners.restate_service import TurnService
 from uncaged_cluster.store import PostgresStore, open_store
+from uncaged_cluster.turns import TakenTurn
 from uncaged_engine.api import Engine
-from uncaged_engine.services.shared import DispatcherChoice
+from uncaged_engine.services.shared import DispatcherChoice, Recorder
 from uncaged_engine.stores.copying import copy_store
 from uncaged_engine.stores.directory.backend import DirectoryBackend
 
@@ -188,13 +189,19 @@ def test_a_store_whose_threads_dbos_runs_stays_with_it(
 
 def test_a_worker_drives_no_turn_that_it_has_not_taken(restate: RestateServer) -> None:
     """Who reaches the ingress can call its handler."""
-    driven: list[object] = []
-    service = TurnService("uncaged-test-1", lambda turn, _record: str(driven.append(turn)))
+    driven: list[TakenTurn] = []
+
+    def drive(turn: TakenTurn, _record: Recorder) -> str:
+        driven.append(turn)
+        return "completed"
+
+    service = TurnService("uncaged-test-1", drive)
     with closing(service):
         uri = service.serve("127.0.0.1:0")
         httpx2.post(f"{restate.admin}/deployments", json={"uri": uri}).raise_for_status()
         url = f"{restate.ingress}/uncaged-test-1/drive"
-        for body in ({"key": "01ARZ3NDEKTSV4RRFFQ69G5FAV/1"}, {"key": {}}, ["key"], None):
+        bodies: list[object] = [{"key": "01ARZ3NDEKTSV4RRFFQ69G5FAV/1"}, {"key": {}}, ["key"], None]
+        for body in bodies:
             refused = httpx2.post(url, json=body, timeout=PATIENCE_S)
             assert refused.is_error and "has not taken" in refused.text
     assert driven == []

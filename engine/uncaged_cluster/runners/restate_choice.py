@@ -52,7 +52,7 @@ def _checked(text: str) -> str:
         raise UsageError(f"{text!r} is no URL of Restate; give it as http://HOST:PORT")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(
-            "a URL of Restate has a host, a port and a path only: everybody who reads the store can read it"
+            "a URL of Restate has a host, a port and a path only: all who read the store can read it"
         )
     return text.rstrip("/")
 

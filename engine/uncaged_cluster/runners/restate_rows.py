@@ -36,11 +36,11 @@ class RestateRows:
         """Move turns that have not ended to the queue of all."""
         self._rows(GIVE_BACK, [QUEUE, turns])
 
-    def taken(self, queue: str) -> list[TakenTurn]:
+    def of_worker(self, queue: str) -> list[TakenTurn]:
         """Return the turns in the queue of a worker."""
         return [
             TakenTurn(id=turn, take=take, bundle=bundle, thread=thread, from_line=from_line)
-            for turn, take, bundle, thread, from_line in self._rows(TAKEN, [queue])
+            for turn, take, bundle, thread, from_line in self._rows(OF_WORKER, [queue])
         ]
 
     def end(self, turn: TakenTurn, status: str) -> None:
@@ -102,7 +102,7 @@ GIVE_BACK: LiteralString = """
 UPDATE {turns} SET queue_name = %s, status = 'ENQUEUED', executor_id = NULL
 WHERE workflow_uuid = ANY(%s) AND status IN ('ENQUEUED', 'PENDING')
 """
-TAKEN: LiteralString = """
+OF_WORKER: LiteralString = """
 SELECT workflow_uuid, takes, bundle, thread, from_line FROM {turns}
 WHERE queue_name = %s AND status = 'PENDING' AND queue_partition_key IS NOT NULL
 """

@@ -42,12 +42,12 @@ class RestateServer:
 
     def require_version(self) -> None:
         """Refuse a server that is older than `OLDEST_VERSION`."""
-        said = str(self._admin("GET", "/version").json().get("version", ""))
-        numbers = tuple(int(part) for part in said.split(".")[:2] if part.isdigit())
+        version = str(self._admin("GET", "/version").json().get("version", ""))
+        numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
         if numbers < OLDEST_VERSION:
             oldest = ".".join(map(str, OLDEST_VERSION))
             raise RunnerLacks(
-                f"{self._address.admin}: this is Restate {said or 'of no version'}, and {oldest} or newer is needed"
+                f"{self._address.admin}: this is Restate {version or 'of no version'}, and {oldest} or newer is needed"
             )
 
     def register(self, uri: str) -> str:

@@ -206,7 +206,7 @@ class TurnService:
         return run is None or (since_s is not None and since_s < before_s)
 
     async def _handle(self, context: restate.Context, body: Any) -> str:
-        """Follow a turn; drive it at the first call. Whoever reaches the ingress can call this."""
+        """Follow a turn; drive it at the first call. Anyone who reaches the ingress can call it."""
         key = str(body.get("key")) if isinstance(body, dict) else ""
         with self._lock:
             run = self._runs.get(key) or self._ended.get(key)

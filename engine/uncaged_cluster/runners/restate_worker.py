@@ -54,7 +54,7 @@ class RestateWorker:
         """Send what was taken (`TurnRunner.attend`)."""
         self._is_all_sent = self._is_all_sent and not took
         if not self._is_all_sent:
-            for turn in self._rows.taken(queue_of(self._number)):
+            for turn in self._rows.of_worker(queue_of(self._number)):
                 if turn.key not in self._keys:
                     self._send(turn, turn.key)
             self._is_all_sent = True
