@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -58,10 +60,10 @@ def variables(address: str, home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def worker(address: str, home: Path) -> Iterator[subprocess.Popen[str]]:
+def worker(address: str, home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     home.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", HASTY, "work", "--json"],
+        [sys.executable, "-c", HASTY, "work", "--json", *options],
         env=variables(address, home),
         stdout=subprocess.PIPE,
         text=True,
@@ -143,6 +145,28 @@ def test_a_thread_outlives_its_server_and_its_invocation(
         assert {one["status"] for one in found} == {"completed"}
         assert [one["completion_result"] for one in found].count("success") == 2
         assert httpx2.get(f"{server.admin}/deployments").json()["deployments"] == []
+
+
+@pytest.mark.slow
+def test_a_worker_takes_the_address_of_a_dead_one(
+    postgres: PostgresServer, restate: RestateServer, tmp_path: Path
+) -> None:
+    """Restate keeps the deployment's id then, and the dead worker's is not to be removed."""
+    address = postgres.address(postgres.new_schema())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    with answering(lambda _path: None) as port:
+        add_flow(address, tmp_path / "origin", port)
+        with closing(open_store(address, create=False, is_visible=True)) as store:
+            assert isinstance(store, PostgresStore)
+            store.run_with_restate(restate.admin, restate.ingress)
+        for number in range(3):  # each finds the one before it dead, after its own start
+            with worker(address, tmp_path / str(number), "--listen", listen) as process:
+                for _ in range(2):
+                    done = command(address, tmp_path / "person", "run", "calls")
+                    assert done.returncode == 0, done.stderr
+                    time.sleep(1.5)
+                process.kill()
 
 
 def test_a_worker_without_its_server_ends_with_the_reason(

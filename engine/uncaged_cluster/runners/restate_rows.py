@@ -60,8 +60,10 @@ class RestateRows:
         """Note what the worker with this session's number registered."""
         self._rows("INSERT INTO {schema}.deployments VALUES (%s, %s)", [number, deployment])
 
-    def deployments(self, numbers: Collection[int]) -> dict[int, str]:
-        """Return what workers registered, by their numbers."""
+    def deployments(self, numbers: Collection[int]) -> dict[int, str | None]:
+        """Return what workers registered, by their numbers; None for what a later worker at the
+        same address has in its place.
+        """
         return dict(self._rows(DEPLOYMENTS, [list(numbers)]))
 
     def former(self, number: int) -> list[int]:
@@ -82,7 +84,11 @@ class RestateRows:
 
 
 DEPLOYMENTS: LiteralString = """
-SELECT number, deployment FROM {schema}.deployments WHERE number = ANY(%s)
+SELECT number, CASE WHEN NOT EXISTS (
+    SELECT FROM {schema}.deployments AS later
+    WHERE later.deployment = former.deployment AND later.number > former.number
+) THEN deployment END
+FROM {schema}.deployments AS former WHERE number = ANY(%s)
 """
 FORMER: LiteralString = """
 SELECT number FROM {schema}.deployments AS former

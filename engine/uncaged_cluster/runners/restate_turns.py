@@ -32,7 +32,7 @@ class RestateRunner:
     rights: Mapping[str, str] = {
         "deployments": "SELECT INSERT DELETE",
         "server": "SELECT",
-        "turns": "SELECT UPDATE",
+        "turns": "SELECT INSERT UPDATE",
     }
     failures: tuple[type[Exception], ...] = ()
 

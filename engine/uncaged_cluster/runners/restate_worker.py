@@ -70,7 +70,8 @@ class RestateWorker:
             for number, deployment in self._rows.deployments(numbers).items():
                 for invocation in self._server.invocations(self._service_of(number)):
                     self._server.kill(invocation.id)
-                self._server.remove(deployment)
+                if deployment is not None:
+                    self._server.remove(deployment)
                 self._rows.forget_deployment(number)
 
     def close(self) -> None:
