@@ -18,7 +18,7 @@ import pytest
 from testbed.bundles import source
 from testbed.foreground import environment
 from testbed.postgres import PostgresServer
-from uncaged_bundles.errors import DamagedError, RefusedError
+from uncaged_bundles.errors import DamagedError, RefusedError, SandboxUnavailable
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
@@ -254,4 +254,29 @@ def test_a_worker_without_a_right_takes_nothing(
         done = worked()
         assert done.returncode == 0 and thread in done.stdout, done
         rows.execute(f"DROP OWNED BY {user}; DROP USER {user}")
+    assert "completed" in told(home, address, "thread", thread).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.needs("own-network")
+def test_a_worker_without_a_sandbox_takes_nothing(address: str, tmp_path: Path) -> None:
+    """Before it takes a thread it ends with the reason; a worker that has one drives the thread."""
+    home = made(tmp_path, address, "adds")
+    thread = started(home, address, "adds")
+    (home / "config.yaml").write_text("sandbox: bubblewrap\n")
+    hide = 'for one in $(type -aP bwrap); do mount --bind /dev/null "$one"; done; exec "$@"'
+    refused = subprocess.run(
+        [
+            *("unshare", "--mount", "bash", "-c", hide, "bash"),
+            *(sys.executable, "-m", "uncaged_cli", "work", "--json", "--until-idle"),
+        ],
+        env=variables(home, address),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (refused.returncode, refused.stdout) == (SandboxUnavailable.exit_code, ""), refused
+    assert "bubblewrap" in refused.stderr and "Traceback" not in refused.stderr
+    assert told(home, address, "work", "--until-idle").returncode == 0
     assert "completed" in told(home, address, "thread", thread).stdout
