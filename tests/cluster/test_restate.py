@@ -190,8 +190,15 @@ def test_a_worker_without_its_server_ends_with_the_reason(
     assert "Traceback" not in done.stderr
     shown = command(address, tmp_path / "person", "store", "dispatcher", address)
     assert shown.stdout == "Restate, admin http://127.0.0.1:3, ingress http://127.0.0.1:8080\n"
-    refused = command(address, tmp_path / "person", "work", "--listen", "0.0.0.0:0")
-    assert refused.returncode != 0 and "Traceback" not in refused.stderr
+    with (
+        answering(lambda _path: None) as port,
+        closing(open_store(address, create=False, is_visible=True)) as store,
+    ):
+        assert isinstance(store, PostgresStore)
+        store.run_with_restate(f"http://127.0.0.1:{port}", None)
+        other = command(address, tmp_path / "person", "work")
+    assert other.returncode == StorageError.exit_code
+    assert f":{port}/version is not Restate's" in other.stderr and "Traceback" not in other.stderr
 
 
 def test_a_store_whose_threads_dbos_runs_stays_with_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import httpx2
 from uncaged_bundles.records import dataclass
@@ -42,7 +43,7 @@ class RestateServer:
 
     def require_version(self) -> None:
         """Refuse a server that is older than `OLDEST_VERSION`."""
-        version = str(self._admin("GET", "/version").json().get("version", ""))
+        version = str(self._field(self._admin("GET", "/version"), "version"))
         numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
         if numbers < OLDEST_VERSION:
             oldest = ".".join(map(str, OLDEST_VERSION))
@@ -55,7 +56,7 @@ class RestateServer:
         id.
         """
         done = self._admin("POST", "/deployments", {"uri": uri, "force": True})
-        return str(done.json()["id"])
+        return str(self._field(done, "id"))
 
     def remove(self, deployment: str) -> None:
         """Remove a deployment, if it is there."""
@@ -73,7 +74,7 @@ class RestateServer:
         done = self._request("POST", f"{self._address.admin}/query", {"query": query}, headers)
         return [
             Invocation(id=str(row["id"]), key=str(row.get("idempotency_key") or ""))
-            for row in done.json()["rows"]
+            for row in self._field(done, "rows")
         ]
 
     def kill(self, invocation: str) -> None:
@@ -82,6 +83,15 @@ class RestateServer:
 
     def close(self) -> None:
         self._client.close()
+
+    def _field(self, done: httpx2.Response, name: str) -> Any:
+        """Return a field of an answer."""
+        try:
+            return done.json()[name]
+        except (ValueError, KeyError, TypeError) as exc:
+            raise RunnerLacks(
+                f"{done.url} is not Restate's; name the URL of its admin API with `store dispatcher ADDRESS --restate URL`"
+            ) from exc
 
     def _admin(
         self,

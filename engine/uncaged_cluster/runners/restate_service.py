@@ -176,10 +176,13 @@ class TurnService:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._serving.join(2 * STOP_S)
 
-    def expect(self, turn: TakenTurn) -> None:
-        """Let a call drive a turn, or follow it if it is driven."""
+    def expect(self, turn: TakenTurn) -> bool:
+        """Let a call drive a turn; return False for one that has ended."""
         with self._lock:
+            if turn.key in self._ended:
+                return False
             self._taken[turn.key] = (turn, time.monotonic())
+            return True
 
     def unheard(self, least_s: float) -> list[TakenTurn]:
         """Return the turns of which Restate has not called, or not recorded a step, for so long."""

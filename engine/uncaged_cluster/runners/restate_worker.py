@@ -55,7 +55,7 @@ class RestateWorker:
         self._is_all_sent = self._is_all_sent and not took
         if not self._is_all_sent:
             for turn in self._rows.of_worker(queue_of(self._number)):
-                if turn.key not in self._keys:
+                if turn.key not in self._keys and self._service.expect(turn):
                     self._send(turn, turn.key)
             self._is_all_sent = True
         if time.monotonic() - self._looked_s > UNHEARD_S:
@@ -91,7 +91,6 @@ class RestateWorker:
                 self._send(turn, f"{turn.key}/{secrets.token_hex(4)}")
 
     def _send(self, turn: TakenTurn, key: str) -> None:
-        self._service.expect(turn)
         self._server.send(self._service_of(self._number), key, body_of(turn))
         self._keys[turn.key] = key
 
