@@ -25,6 +25,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from testbed.postgres import postgres_server
+from testbed.restate import restate_server
 from uncaged_bundles.storage.store import Store
 from uncaged_cluster.store import PostgresStore, open_store
 from uncaged_engine.api import Engine
@@ -85,6 +86,9 @@ def soak(root: Path, asked: Namespace, seed: int) -> tuple[Verdict, float]:
         person = Store.open(root / "person")
         store = stack.enter_context(closing(open_store(address, create=False, is_visible=True)))
         assert isinstance(store, PostgresStore)
+        if asked.restate:
+            restate = stack.enter_context(restate_server())
+            store.run_with_restate(restate.admin, restate.ingress)
         engine = stack.enter_context(
             shared_engine(address, person, is_visible=True, report=lambda _sentence: None)
         )
@@ -201,6 +205,9 @@ def _arguments() -> Namespace:
     )
     parser.add_argument(
         "--pause", type=int, default=2, help="tenths of a second in a script, twice"
+    )
+    parser.add_argument(
+        "--restate", action="store_true", help="let Restate run the threads, not DBOS"
     )
     parser.add_argument(
         "--frozen", action="store_true", help="instead: freeze workers for 8 s and for 90 s"

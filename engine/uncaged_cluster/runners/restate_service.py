@@ -76,14 +76,13 @@ class TurnRun:
 
     async def follow(self, context: restate.Context) -> str:
         """Record each step, and return the word at the end."""
-        self.waits_since_s = None
         followed = 0
         while True:
             while followed < len(self._exchanges):
                 await self._record(context, *self._exchanges[followed])
                 followed += 1
+            self.waits_since_s = None
             if self._word is not None:
-                self.waits_since_s = None
                 return self._word
             await self._changed.wait()
 
@@ -94,7 +93,6 @@ class TurnRun:
         known: object = await context.run_typed(exchange.kind, lambda: made)
         if recorded.done():
             return
-        self.waits_since_s = None
         if known == made:
             recorded.set_result(None)
         else:
