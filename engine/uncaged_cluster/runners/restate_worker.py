@@ -52,13 +52,15 @@ class RestateWorker:
 
     def attend(self, *, took: bool) -> None:
         """Send what was taken (`TurnRunner.attend`)."""
-        self._is_all_sent = self._is_all_sent and not took
+        is_due = time.monotonic() - self._looked_s > UNHEARD_S
+        if took or is_due:  # also what was taken in a look that ended with an error
+            self._is_all_sent = False
         if not self._is_all_sent:
             for turn in self._rows.of_worker(queue_of(self._number)):
                 if turn.key not in self._keys and self._service.expect(turn):
                     self._send(turn, turn.key)
             self._is_all_sent = True
-        if time.monotonic() - self._looked_s > UNHEARD_S:
+        if is_due:
             self._looked_s = time.monotonic()
             self._send_again()
 
