@@ -5,8 +5,6 @@ shape.
 from __future__ import annotations
 
 import json
-import subprocess
-import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from testbed.cells import MECHANISMS
+from testbed.sample_files import commit, fill
 from testbed.steering import finish
 from testbed.webserver import Reply, Seen, data, serving
 from uncaged_bundles.builders.recipes.recipe import read_recipe
@@ -57,29 +56,6 @@ def place(tmp_path: Path) -> Path:
     (place / "inner").mkdir()
     (place / "inner" / "deep.log").write_text("".join(f"line {number}\n" for number in range(100)))
     return place
-
-
-def fill(place: Path) -> None:
-    """Add what the examples name: a file, a folder, an archive, and a repository."""
-    (place / "small.txt").write_text("one\ntwo\nThree\n")
-    (place / "example.txt").write_text("an example\n")
-    (place / "archive").mkdir()
-    with zipfile.ZipFile(place / "example.zip", "w") as archive:
-        archive.writestr("inside.txt", "packed\n")
-    commit(place)
-
-
-def commit(place: Path) -> None:
-    """Make a repository with one commit."""
-    git = ["git", "-C", str(place), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    for words in (
-        ["init", "-q", "-b", "trunk"],
-        ["add", "small.txt"],
-        ["commit", "-q", "-m", "first words"],
-    ):
-        subprocess.run(
-            [*git, *words], check=True, env={"PATH": "/usr/bin:/bin", "HOME": str(place)}
-        )
 
 
 def run(engine: Engine, flow: str, directory: Path, **params: object) -> Any:
