@@ -115,6 +115,17 @@ class LogTables:
             raise _damaged(log, from_line)
         return found
 
+    def read_damaged(self, log: LogHead) -> bytes:
+        """Return all lines as they are, each cut after `MAX_LINE_BYTES`."""
+        found: list[bytes] = []
+        last = -1
+        while rows := self.session.query(
+            self._statement(_READ_DAMAGED), [MAX_LINE_BYTES + 1, log.number, last, BATCH_LINES]
+        ):
+            found += [line for _, line in rows]
+            last = rows[-1][0]
+        return b"".join(found)
+
     def verify(self, log: LogHead) -> bytes:
         """Check the whole chain of a log against its head; return the last line.
 
@@ -260,6 +271,10 @@ SELECT position, CASE WHEN octet_length(line) <= %s THEN line END FROM (
     FROM {lines} WHERE log = %s AND position >= %s AND position < %s
 ) AS found
 WHERE position <= %s OR total - octet_length(line) < %s ORDER BY position
+"""
+_READ_DAMAGED = """
+SELECT position, substring(line for %s) FROM {lines}
+WHERE log = %s AND position > %s ORDER BY position LIMIT %s
 """
 _APPEND = """
 WITH head AS (

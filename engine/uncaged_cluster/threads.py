@@ -117,6 +117,9 @@ class ThreadRows:
         log = self._log(bundle, thread)
         return self._tables.read(log, from_line=from_line, limit=limit)
 
+    def read_damaged(self, bundle: BundleHash, thread: ThreadId) -> bytes:
+        return self._tables.read_damaged(self._log(bundle, thread))
+
     def follow(
         self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, timeout_s: float
     ) -> Generator[list[bytes]]:

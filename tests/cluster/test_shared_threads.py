@@ -26,7 +26,7 @@ from testbed.journals import Script
 from testbed.postgres import PostgresServer
 from testbed.stored_threads import BUNDLE, entry_of
 from testbed.windows import Window, window
-from uncaged_bundles.errors import NotFoundError, RefusedError, UsageError
+from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
@@ -403,6 +403,38 @@ def test_a_damaged_thread_hides_no_other(scene: Scene, postgres: PostgresServer)
         finally:
             rows.execute(change.format("rtrim(line, '\\x20')"), [damaged])
     assert told("kill", thread, damaged).code == 0
+
+
+def test_a_corrupt_thread_is_shown_and_forked_up_to_its_damage(
+    scene: Scene, postgres: PostgresServer
+) -> None:
+    """As one of a directory: a line that valid ones follow. It is neither resumed nor exported, and
+    is whole again once its row is.
+    """
+    with closing(open_store(scene.address, create=False, is_visible=True)) as store:
+        flow = Engine.open(scene.directory / "origin").bundle("asks").hash
+        script = Script.begun(flow, thread_id(77), name="asks").done(1).done(2).end("killed")
+        store.threads.start(entry_of(script, place=0), script.sealed, ThreadNotes())
+    thread = script.thread
+    change = (
+        "UPDATE thread_lines SET line = {} FROM threads"
+        " WHERE log = number AND name = %s AND position = 3"
+    )
+    with postgres.connect(options=f"-c search_path={scene.schema}") as rows:
+        assert rows.execute(change.format("'\\x20' || line"), [thread]).rowcount == 1
+        shown = told("thread", thread, "--json").document
+        assert (shown["status"], shown["steps"]) == ("corrupt", 1)
+        listed = told("threads", "-n", "1", "--json").document[0]
+        assert (listed["status"], listed["threadId"]) == ("corrupt", thread)
+        for words in (("resume", thread), ("export", thread, "x.tar.zst")):
+            refused = told(*words)
+            assert refused.code == DamagedError.exit_code, refused
+            assert thread in refused.err and "Traceback" not in refused.err
+        fork = started("fork", thread, "--at", "1")
+        assert told("kill", fork).code == 0
+        assert told("thread", fork, "--json").document["steps"] == 1
+        rows.execute(change.format("ltrim(line, '\\x20')"), [thread])
+    assert told("thread", thread, "--json").document["status"] == "killed"
 
 
 def test_a_shared_thread_is_exported_as_its_copy(scene: Scene, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_a_thread_has_the_bytes_of_its_lines(backend: StoreBackend, connect: Con
     assert threads.read(BUNDLE, found.thread, from_line=2) == found.sealed[2:]
     assert threads.read(BUNDLE, found.thread, from_line=1, limit=2) == found.sealed[1:3]
     assert threads.read(BUNDLE, found.thread, from_line=99) == []
+    assert threads.read_damaged(BUNDLE, found.thread) == found.data
     head = threads.head(BUNDLE, found.thread)
     absent = ThreadEntry(bundle=BUNDLE, id=thread_id(99))
     assert threads.heads([absent, ThreadEntry(bundle=BUNDLE, id=found.thread)]) == {
@@ -129,7 +130,8 @@ def test_a_thread_has_the_bytes_of_its_lines(backend: StoreBackend, connect: Con
     }
     assert (head.lines, head.size_bytes, head.digest) == (5, len(found.data), found.digest)
     for bundle, thread in ((BUNDLE, thread_id(9)), (bundle_hash(b""), found.thread)):
-        for question in (threads.read, threads.head, threads.notes, threads.archive, threads.open):
+        questions = (threads.read, threads.read_damaged, threads.head, threads.notes)
+        for question in (*questions, threads.archive, threads.open):
             with pytest.raises(NotFoundError):
                 question(bundle, thread)
         with pytest.raises(NotFoundError):

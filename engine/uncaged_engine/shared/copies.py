@@ -26,6 +26,7 @@ from ..journal import lock
 from ..journal.blobs import named_in, needed_in
 from ..journal.file import JournalFile
 from ..journal.journal import JournalBusy
+from ..journal.recover import recover
 from ..state.observe import (
     GOES_ON,
     ThreadSummary,
@@ -307,9 +308,17 @@ class ThreadCopies:
         bundle, thread = entry.bundle, entry.id
         self._sweep()
         copy = self._copies.get(thread)
-        lines = list(
-            lines_of(self._threads, bundle, thread, from_line=copy.lines if copy is not None else 0)
-        )
+        if copy is not None and copy.is_damaged:
+            self._drop(thread)  # it may have been repaired
+            copy = None
+        from_line = copy.lines if copy is not None else 0
+        try:
+            lines = list(lines_of(self._threads, bundle, thread, from_line=from_line))
+        except DamagedError as damage:
+            if copy is not None:
+                self._drop(thread)
+            self._bring_damaged(entry, damage)
+            return
         if copy is None:
             self._problems.pop(bundle, None)
             problem = self._problem_of(bundle)  # the thread can be read without it
@@ -326,6 +335,26 @@ class ThreadCopies:
         copy.unlock()
         if worker or (worker is not None and self._read(entry).status in GOES_ON):
             self._show_live(copy, thread)
+
+    def _bring_damaged(self, entry: ThreadEntry, damage: DamagedError) -> None:
+        """Copy a thread as it is, if valid lines follow the damaged ones: the copy is corrupt, and
+        can be shown and forked up to the damage.
+
+        Raises:
+            DamagedError: a copy would pass for whole, without the lines from *damage* on.
+        """
+        data = self._threads.read_damaged(entry.bundle, entry.id)
+        try:
+            is_corrupt = recover(data, entry.bundle, entry.id).corrupt
+        except DamagedError:
+            is_corrupt = False  # there is no start to be shown
+        if not is_corrupt:
+            raise damage
+        lines = [line + b"\n" for line in data.split(b"\n") if line]
+        notes = self._threads.notes(entry.bundle, entry.id)
+        path = self._replica.put_journal(entry.bundle, entry.id, lines, notes)
+        copy = self._copies[entry.id] = _Copy(bundle=entry.bundle, path=path, is_damaged=True)
+        copy.add(lines)
 
     def _sweep(self) -> None:
         """Remove copies that were not looked at for long."""
@@ -359,7 +388,8 @@ class ThreadCopies:
 class _Copy:
     """Copy of a thread. handle: holds the file's lock; None without one. named: the
     blobs that its lines name. used_s: when it was last looked at, by the monotonic clock. problem:
-    why no worker can go on with the thread, if that is known.
+    why no worker can go on with the thread, if that is known. is_damaged: its lines were not
+    checked.
     """
 
     bundle: BundleHash
@@ -370,6 +400,7 @@ class _Copy:
     named: set[str] = dataclasses.field(default_factory=set)
     used_s: float = 0.0
     problem: str | None = None
+    is_damaged: bool = False
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Note lines that were added to the file, and that it is used."""

@@ -279,6 +279,14 @@ class ThreadStorage(Protocol):
                 chain. Lines before *from_line* need not be checked for that.
         """
 
+    def read_damaged(self, bundle: BundleHash, thread: ThreadId) -> bytes:
+        """Return all lines of a thread as they are, also those that do not fit the chain, so that
+        people can look at the whole ones. A line may be cut after `MAX_LINE_BYTES`.
+
+        Raises:
+            NotFoundError: there is no such thread.
+        """
+
     def follow(
         self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, timeout_s: float
     ) -> Generator[list[bytes]]:

@@ -81,6 +81,9 @@ class DirectoryThreads:
         lines = self._lines(bundle, thread).lines
         return lines[from_line : from_line + limit] if limit else lines[from_line:]
 
+    def read_damaged(self, bundle: BundleHash, thread: ThreadId) -> bytes:
+        return durable.read(self._path(bundle, thread)).data
+
     def follow(
         self, bundle: BundleHash, thread: ThreadId, *, from_line: int = 0, timeout_s: float
     ) -> Generator[list[bytes]]:
