@@ -23,11 +23,14 @@ HEAVY = (
     "jsonschema",
     "mcp",
     "playwright",
+    "psycopg",
     "pydantic",
     "pytest",
     "rich",
+    "uncaged_engine.shared_engine",
     "zstandard",
 )
+"""Libraries that take long to load, and the engine of shared stores."""
 COMPLETE = f"""
 import sys
 from uncaged_cli.main import main
@@ -75,7 +78,9 @@ def test_help_lists_every_verb_and_imports_none(capsys: pytest.CaptureFixture[st
     [["--help"], ["list"], ["threads"], ["completion", "bash"], ["ps"], ["history", "--help"]],
 )
 def test_quick_verbs_import_nothing_heavy(environment: dict[str, str], words: list[str]) -> None:
-    """A verb loads its own module and none of the libraries that take long."""
+    """A verb loads its own module and none of the libraries that take long. Of a store in a
+    directory, it loads nothing of shared ones.
+    """
     verb = [] if words[0].startswith("-") else [f"uncaged_cli.verbs.{words[0]}"]
     assert watched(words, environment) == f"0 [] {verb}"
 
