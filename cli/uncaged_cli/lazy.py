@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
-from uncaged_bundles.errors import EnvironmentLacks
+from uncaged_bundles.errors import EnvironmentLacks, UncagedError
 from uncaged_engine import plugins
 
 from .catalog import SECTIONS, VERBS, is_installed, module_of, nearest
@@ -73,6 +73,15 @@ class LazyGroup(click.Group):
                 f"no verb {args[0]!r}{nearest(args[0], self.list_commands(ctx))}", ctx
             )
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except UncagedError as problem:
+            from .inputs.stores import in_same_store
+
+            problem.args = (in_same_store(str(problem), ctx), *problem.args[1:])
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the signature is click's
         for title, verbs in SECTIONS.items():

@@ -69,15 +69,17 @@ def _open_shared(context: click.Context | None, home: Store, chosen: ChosenStore
         )
     from uncaged_engine.shared_engine import shared_engine
 
-    opened = shared_engine(
-        chosen.address,
-        home,
-        is_visible=chosen.is_visible,
-        report=_say_it_waits,
-        made=tell_made if makes_store(context) else None,
+    engine = context.find_root().with_resource(
+        shared_engine(
+            chosen.address,
+            home,
+            is_visible=chosen.is_visible,
+            report=_say_it_waits,
+            made=tell_made if makes_store(context) else None,
+        )
     )
     note_shared(context)
-    return context.find_root().with_resource(opened)
+    return engine
 
 
 def _say_it_waits(reason: str) -> None:

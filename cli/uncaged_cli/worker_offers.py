@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from uncaged_bundles.errors import UsageError
 
 from .catalog import is_installed
+from .display.output import Styled, note
 
 if TYPE_CHECKING:
+    from uncaged_bundles.storage.registry import Registry
     from uncaged_engine.services.settings import Config
     from uncaged_engine.services.shared import StoreWorker, WorkerOffer
 
@@ -82,6 +84,13 @@ def _found_agents(config: Config) -> Iterator[str]:
     for agent in config.agents.values():
         if not is_everywhere(agent.use):
             yield agent_need(agent.use, agent.settings)
+
+
+def note_unknown(registry: Registry, flows: Iterable[str]) -> None:
+    """Note which flows the store lacks. They may be added later."""
+    for name in sorted(flows):
+        if registry.flow(name) is None:
+            note(Styled("warning: ", "yellow"), f"the store has no flow {name!r} yet")
 
 
 def workers_named(texts: Iterable[str], workers: Iterable[StoreWorker]) -> list[str]:

@@ -13,7 +13,7 @@ from testbed.documents import check_document
 from uncaged_bundles.errors import UsageError
 from uncaged_cli.entry import EXIT_INTERRUPTED
 from uncaged_cli.inputs import stores
-from uncaged_cli.inputs.stores import note_shared, on_same_store
+from uncaged_cli.inputs.stores import in_same_store, note_shared, on_same_store
 from uncaged_cli.main import group
 from uncaged_cli.main import run as run_words
 
@@ -78,6 +78,19 @@ def test_a_next_step_is_for_the_same_store(command: str, expected: str | None) -
         context.meta[stores._ADDRESS] = "postgresql://h/d?schema=s"
         note_shared(context)
         assert on_same_store(command) == expected
+
+
+def test_a_message_names_commands_for_the_same_store() -> None:
+    """Those that it quotes and that work there, in a form that can be copied into a shell."""
+    address = "postgresql://h/d?schema=s"
+    context = click.Context(click.Command("run"))
+    message = "'uncaged-workflow list' shows all, `uncaged-workflow fix x` fixes one"
+    assert in_same_store(message, context) == message
+    context.meta[stores._ADDRESS] = address
+    note_shared(context)
+    assert in_same_store(message, context) == (
+        f"`uncaged-workflow list --store '{address}'` shows all, `uncaged-workflow fix x` fixes one"
+    )
 
 
 def test_an_import_is_refused_beside_a_variable_and_not_offered() -> None:

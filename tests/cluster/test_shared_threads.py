@@ -501,6 +501,13 @@ def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) 
     assert STORE_VARIABLE in refused.err and "next" not in refused.err
 
 
+def test_an_error_names_the_store_of_its_command(scene: Scene) -> None:
+    """As the next steps do."""
+    refused = told("run", "nothing", "--store", scene.address)
+    assert refused.code == NotFoundError.exit_code
+    assert f"`uncaged-workflow list --store '{scene.address}'`" in refused.err
+
+
 def test_the_setting_names_the_store(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """config.yaml is looked at last; a verb about this machine alone works as ever."""
     config = scene.directory / "person" / "config.yaml"

@@ -51,6 +51,7 @@ OF_DIRECTORIES = frozenset(("import",))
 _ADDRESS = f"{__name__}.address"
 _INHERITED: ContextVar[str | None] = ContextVar("inherited", default=None)
 _IS_SHARED = f"{__name__}.is_shared"
+_COMMAND = re.compile(rf"([`'])({PROGRAM} [^`'\n]+)\1")
 _SETTING = re.compile(rb"(?:^|[\n{,])[ \t]*[\"']?store[\"']?[ \t]*:")
 
 
@@ -178,6 +179,19 @@ def on_same_store(command: str) -> str | None:
     if verb not in SHARED_VERBS:
         return command if verb in OF_ANY_STORE else None
     return f"{command}{option_of_store()}"
+
+
+def in_same_store(message: str, context: click.Context) -> str:
+    """Return a message of a verb whose quoted commands are for the store that it worked on."""
+
+    def chosen(found: re.Match[str]) -> str:
+        with context:
+            command = on_same_store(found[2])
+        if command is None or command == found[2]:
+            return found[0]
+        return f"`{command}`"
+
+    return _COMMAND.sub(chosen, message)
 
 
 def option_of_store() -> str:

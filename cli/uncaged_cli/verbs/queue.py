@@ -15,7 +15,7 @@ from ..inputs.completion import complete_flows
 from ..inputs.options import json_option
 from ..inputs.stores import shared_option
 from ..runtime import open_shared
-from ..worker_offers import split_names
+from ..worker_offers import note_unknown, split_names
 
 if TYPE_CHECKING:
     from uncaged_engine.shared.queues import FlowQueue, QueueSettings, StartRate
@@ -114,7 +114,9 @@ def set_queue(
             settings = replace(settings, concurrency=count)
         return replace(settings, agents=agent_count) if agents is not None else settings
 
-    settings = open_shared().change_queues(change)
+    engine = open_shared()
+    settings = engine.change_queues(change)
+    note_unknown(engine.registry, [flow] if flow is not None else [])
     if as_json:
         json_output.document(settings.document())
     elif flow is None:

@@ -20,7 +20,7 @@ from ..display.worker_events import WorkerEvents
 from ..entry import EXIT_INTERRUPTED
 from ..inputs.options import json_option
 from ..inputs.stores import needed_store, shared_option, tell_made
-from ..worker_offers import offer_of, workers_named
+from ..worker_offers import note_unknown, offer_of, workers_named
 from ..worker_renewal import Renewal
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def _work(
     ):
         with suppress(StoreRefused):  # a user who may only drive threads
             add_our_flows(copies.registry, chance.clock_ms())
+        note_unknown(copies.registry, offer.flows or ())
         place = worker_place(chance.clock_ms)
         driving = ThreadDriving(
             copies,
