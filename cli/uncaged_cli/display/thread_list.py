@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from uncaged_bundles.clean import shorten
+from uncaged_bundles.names import MAX_NAME_CHARACTERS
 from uncaged_engine.threads.ending import UNSUCCESSFUL
 
 from .costs import spell_spent
@@ -46,7 +48,9 @@ def thread_table(
     rows: list[list[Piece]] = [
         [
             Styled(shown.get(thread.thread_id, thread.thread_id), "cyan"),
-            f"{thread.name or '-'}{' (imported)' if thread.imported else ''}",
+            # a thread from elsewhere may state any name
+            shorten(thread.name or "-", MAX_NAME_CHARACTERS)
+            + (" (imported)" if thread.imported else ""),
             Styled(UNSUCCESSFUL, "yellow") if thread.success is False else status(thread.status),
             str(thread.steps),
             ago(thread.started_ms, now_ms),
