@@ -51,11 +51,11 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .door.effects import Cancel
     from .door.notifications import Notification
     from .proposals import Proposals
+    from .state.pages import ThreadCounts, ThreadPage
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
     from .threads.housekeeping import Archived, Pruned
-    from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread, ReplayCheck
     from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification

@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from .door.effects import Cancel
     from .door.preparing import RunOptions
     from .proposals import Proposals
+    from .state.pages import ThreadCounts, ThreadPage
     from .threads.estimate import Estimate
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
     from .threads.housekeeping import Archived, Pruned
-    from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread
 
 MOST_ESTIMATED = 1000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import shorten
 from uncaged_bundles.names import MAX_NAME_CHARACTERS
-from uncaged_engine.threads.ending import UNSUCCESSFUL
+from uncaged_engine.stores.endings import UNSUCCESSFUL
 
 from .costs import spell_spent
 from .durations import ago

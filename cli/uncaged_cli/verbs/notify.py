@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import NotFoundError
-from uncaged_engine.threads.ending import UNSUCCESSFUL
+from uncaged_engine.stores.endings import UNSUCCESSFUL
 from uncaged_engine.threads.notifications import (
     mark_all_seen,
     mark_seen,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import NotFoundError
+from uncaged_engine.stores.endings import UNSUCCESSFUL
 from uncaged_engine.threads.documents import summary_document
-from uncaged_engine.threads.ending import EXIT_CODES, UNSUCCESSFUL
+from uncaged_engine.threads.ending import EXIT_CODES
 
 from ..display import json_output
 from ..display.death_notices import notify_deaths

@@ -36,6 +36,7 @@ from ..state.observe import (
     summary_of_lines,
     unreadable_summary,
 )
+from ..state.pages import word
 from ..stores.protocol import ThreadEnds, ThreadEntry
 from ..stores.reading import lines_of
 from .dispatch import ThreadQueue
@@ -138,8 +139,6 @@ class ThreadCopies:
         """Yield the status of each thread as a list shows it (`paging.word`). Those that a worker
         drives are not read.
         """
-        from ..threads.paging import word  # with its index, which a list does without
-
         live = self.queue.pending([entry.id for entry in entries])
         left = [entry for entry in entries if not live.get(entry.id)]
         read = self.summaries(left)

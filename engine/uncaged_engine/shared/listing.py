@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 
-from ..state.index_pages import PagePlace
 from ..state.observe import ThreadSummary
+from ..state.pages import PagePlace, ThreadCounts, ThreadPage
 from ..stores.protocol import ThreadEntry
 from ..threads.starting import Chance
 from .copies import ThreadCopies
@@ -18,7 +18,6 @@ from .waiting import WaitReasons
 
 if TYPE_CHECKING:
     from ..threads.filtering import ThreadFilter
-    from ..threads.paging import ThreadCounts, ThreadPage
 
 PAGE = 100
 """Threads that are looked at together for a page of a list."""
@@ -46,7 +45,6 @@ class SharedLists:
         Args: as `Engine.page`; most_read: after so many threads that do not fit, the page ends.
         """
         from ..threads.filtering import ThreadFilter
-        from ..threads.paging import ThreadPage
 
         chosen, now_ms = wanted or ThreadFilter(), self._chance.clock_ms()
         candidates = chosen.candidates()
@@ -78,8 +76,6 @@ class SharedLists:
 
     def counts(self, *, most_read: int) -> ThreadCounts:
         """Count threads by status: the newest *most_read* of them; about so many are older."""
-        from ..threads.paging import ThreadCounts
-
         statuses: Counter[str] = Counter()
         after: ThreadEntry | None = None
         while statuses.total() < most_read:

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Sequence
-from typing import Self
 
-from uncaged_bundles.errors import UsageError
 from uncaged_bundles.ids import ThreadId, is_bundle_hash, is_thread_id
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.store import Store
 
 from .index import COLUMNS, WHOLE, Row
 from .index_file import ask
-
-_PLACE = re.compile(r"(-?\d{1,18})\.([0-9A-HJKMNP-TV-Z]{26})\.([0-9A-HJKMNP-TV-Z]{13})?")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PagePlace:
-    """A thread's place in the order of the list: by the place of its start in the order log, then
-    by its id. hash: empty for a thread whose bundle is not known yet.
-    """
-
-    start: int
-    thread: ThreadId
-    hash: str
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Read the text that `str` gives.
-
-        Raises:
-            UsageError: it is none.
-        """
-        found = _PLACE.fullmatch(text)
-        if found is None:
-            raise UsageError(f"{text[:80]!r} is no place in a list of threads")
-        return cls(start=int(found[1]), thread=ThreadId(found[2]), hash=found[3] or "")
-
-    def __str__(self) -> str:
-        return f"{self.start}.{self.thread}.{self.hash}"
+from .pages import PagePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

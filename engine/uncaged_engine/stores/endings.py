@@ -8,6 +8,7 @@ from collections.abc import Collection
 from uncaged_bundles.records import dataclass
 
 UNSUCCESSFUL = "unsuccessful"
+"""The word for ``completed`` where the result says ``success: false``."""
 OPEN = ""
 """The word for a thread without an end."""
 ENDINGS: frozenset[str] = frozenset(("completed", UNSUCCESSFUL, "failed", "killed", "limit"))

@@ -14,6 +14,7 @@ from uncaged_bundles.errors import EngineBug, UncagedError
 from uncaged_bundles.storage.registry import Registry
 
 from ..effect_kinds import KNOWN
+from ..stores.endings import UNSUCCESSFUL
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ EXIT_CODES: Mapping[str, int] = {
     "running": 8,
 }
 EXIT_UNSUCCESSFUL = 3
-UNSUCCESSFUL = "unsuccessful"
-"""Shown instead of ``completed`` where the result says ``success: false``."""
 EXIT_ENVIRONMENT = 4
 SOURCE_COLUMNS = 200
 HIGHER: Mapping[str, Callable[[float], str]] = {

@@ -12,9 +12,8 @@ from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.registry import Registry
 
 from ..state.observe import ThreadSummary
-from ..stores.endings import endings_of
+from ..stores.endings import UNSUCCESSFUL, endings_of
 from ..stores.protocol import Candidates
-from .ending import UNSUCCESSFUL
 
 _OPEN = ("paused", "waiting", "interrupted", "unknown")
 """Statuses that may turn into one another without a change of the journal."""

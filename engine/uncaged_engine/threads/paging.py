@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 
 from uncaged_bundles.errors import NotFoundError
@@ -17,34 +17,17 @@ from uncaged_bundles.storage.store import DATA_SUFFIX, Store
 
 from ..journal import trouble
 from ..state import index, index_pages
-from ..state.index_pages import PagedThread, PagePlace
+from ..state.index_pages import PagedThread
 from ..state.observe import ThreadSummary, is_imported, read_summary
+from ..state.pages import PagePlace, ThreadCounts, ThreadPage, word
+from ..stores.endings import UNSUCCESSFUL
 from . import listing
-from .ending import UNSUCCESSFUL
 from .filtering import ThreadFilter
 from .names import locked_journals, stamp_of_journal
 
 PART = 100
 MOST = 2000
 """Candidates of a query: the first one is small, as most pages need no second."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadPage:
-    """Threads, those started last first. before: where the next page begins; None: nowhere."""
-
-    threads: tuple[ThreadSummary, ...]
-    before: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadCounts:
-    """Numbers of threads by status, ``unsuccessful`` among them. unread: threads that are in no
-    number, since their journals were not read yet.
-    """
-
-    statuses: Mapping[str, int]
-    unread: int
 
 
 def page(
@@ -135,10 +118,6 @@ def complete_index(store: Store, *, part_size: int = 50) -> Iterator[int]:
         reading.end()
         at = part[-1].place
         yield len(part)
-
-
-def word(thread: ThreadSummary) -> str:
-    return UNSUCCESSFUL if thread.success is False else thread.status
 
 
 @dataclass(slots=True, kw_only=True)
