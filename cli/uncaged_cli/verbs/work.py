@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NoReturn
@@ -25,7 +26,9 @@ from ..worker_renewal import Renewal
 
 if TYPE_CHECKING:
     from uncaged_bundles.ids import BundleHash, ThreadId
-    from uncaged_engine.services.shared import DriveThread, Recorder
+    from uncaged_bundles.storage.store import Store
+    from uncaged_engine.services.settings import Config
+    from uncaged_engine.services.shared import DriveThread, LeaveThreads, Recorder
 
 DEFAULT_SLOTS = 4
 
@@ -122,7 +125,6 @@ def _work(
 ) -> NoReturn:
     """Work until this process is to end."""
     from uncaged_bundles.storage.store import Store
-    from uncaged_engine.sandbox.mechanism import choose
     from uncaged_engine.services.children import children_in
     from uncaged_engine.services.stores import StoreRefused
     from uncaged_engine.settings.loading import load
@@ -137,7 +139,7 @@ def _work(
     chosen = needed_store(store)
     config = load(store)
     offer = offer_of(config, slots=slots, offers=offers, flows=flows)
-    choose(config.sandbox)  # a worker without a sandbox would leave each thread unfinished
+    prepare_sandbox(store, config)
     stop = threading.Event()
     events = WorkerEvents(as_json=as_json)
     _end_on_signals(stop, events)
@@ -171,18 +173,11 @@ def _work(
             publish=progress.publish,
         )
 
-        def leave() -> bool:
-            are_left = driving.leave()
-            if stop.is_set() and not events.is_stopping:
-                with suppress(OSError):
-                    events.stopping()
-            return are_left
-
-        try:
+        with _ended_by_loss(renewal, stop, events):
             dispatcher.work(
                 _noted(driving.drive, events),
                 driving.steer,
-                leave,
+                _noted_leave(driving.leave, stop, events),
                 offer=offer,
                 until_idle=until_idle,
                 stop=stop,
@@ -191,14 +186,47 @@ def _work(
                 warn=events.hindered,
                 listen=listen,
             )
-        except UncagedError as exc:
-            if isinstance(exc, StorageError) and renewal.is_possible and not stop.is_set():
-                events.lost(str(exc))
-                renewal.begin_anew()
-            note(Styled("error: ", "red"), str(exc))
-            _leave(exc.exit_code)  # threads that others drive by now must not go on here
         driving.close()
     _leave(0)  # drivers of threads that only waited are still there
+
+
+def prepare_sandbox(store: Store, config: Config) -> None:
+    """Check that this machine has a sandbox, without which a worker would leave each thread
+    unfinished, and restore the owners that a killed worker left changed.
+    """
+    from uncaged_engine.sandbox.mechanism import choose
+    from uncaged_engine.sandbox.ownership import restore_owners
+
+    choose(config.sandbox)
+    restore_owners(store.lent)
+
+
+@contextmanager
+def _ended_by_loss(renewal: Renewal, stop: threading.Event, events: WorkerEvents) -> Iterator[None]:
+    """End this process if the store is lost in the block, or begin it anew: threads that others
+    drive by now must not go on here.
+    """
+    try:
+        yield
+    except UncagedError as exc:
+        if isinstance(exc, StorageError) and renewal.is_possible and not stop.is_set():
+            events.lost(str(exc))
+            renewal.begin_anew()
+        note(Styled("error: ", "red"), str(exc))
+        _leave(exc.exit_code)
+
+
+def _noted_leave(leave: LeaveThreads, stop: threading.Event, events: WorkerEvents) -> LeaveThreads:
+    """Return *leave* with an event at its first call."""
+
+    def noted() -> bool:
+        are_left = leave()
+        if stop.is_set() and not events.is_stopping:
+            with suppress(OSError):
+                events.stopping()
+        return are_left
+
+    return noted
 
 
 def _noted(drive: DriveThread, events: WorkerEvents) -> DriveThread:

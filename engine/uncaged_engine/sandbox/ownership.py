@@ -3,8 +3,9 @@ owns them while it runs.
 
 Only files of the directory's owner are changed; files of others, hard links and set-id files keep
 their owner. Each is changed by descriptor, so a name that is swapped meanwhile changes nothing
-else. A record on disk survives a crash: the next run that needs the directory, or the next worker
-of the store, restores the owner. For an ordinary user no owner changes.
+else. A record on disk survives a crash: the next run that needs the directory, of any store of this
+machine (`owner_pointers`), or the next worker of the store restores the owner. For an ordinary user
+no owner changes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from uncaged_bundles.storage.files import write_atomically
 
 from .bounds import Identity
 from .granted_paths import GrantedPaths, Refused
+from .owner_pointers import point_to, pointed_records, unlink_pointer
 from .scratch import ScratchUser, is_scratch, scratch_user
 
 MOST_ENTRIES = 20_000
@@ -88,6 +90,7 @@ def temporary_owner(
     if os.geteuid() != 0:
         yield
         return
+    _restore_around(places)
     with ExitStack() as stack:
         stack.enter_context(_locked(places))
         for place in sorted(places):
@@ -118,6 +121,7 @@ def _owned(place: Path, identity: Identity, user: ScratchUser, records: Path) ->
     try:
         path = record_path(records, place)
         restore_owner(path)
+        _restore_inside(place)
         found = os.fstat(fd)
         if found.st_uid == user.uid or is_scratch(found.st_uid):
             yield
@@ -133,6 +137,7 @@ def _owned(place: Path, identity: Identity, user: ScratchUser, records: Path) ->
             groups=_other_groups(fd, place, found, apart),
         )
         former.write(path)
+        point_to(path)
         try:
             change_owners(
                 fd,
@@ -143,9 +148,34 @@ def _owned(place: Path, identity: Identity, user: ScratchUser, records: Path) ->
             yield
         finally:
             change_owners(fd, former.owner_of, apart)
-            path.unlink()
+            _forget(path)
     finally:
         os.close(fd)
+
+
+def _restore_around(places: Collection[Path]) -> None:
+    """Restore the owners of directories around *places* that a killed process of any store has left
+    changed. Before the places are locked: their locks hold those around them, too.
+    """
+    for record in pointed_records():
+        former = FormerOwner.read(record)
+        if former is not None and any(Path(former.place) in place.parents for place in places):
+            with suppress(OSError, TooDeep), _unused(Path(former.place)):
+                restore_owner(record)
+
+
+def _restore_inside(place: Path) -> None:
+    """Do the same for *place*, which is locked here, and the directories in it."""
+    for record in pointed_records():
+        former = FormerOwner.read(record)
+        if former is not None and Path(former.place).is_relative_to(place):
+            with suppress(OSError, TooDeep):
+                restore_owner(record)
+
+
+def _forget(record: Path) -> None:
+    unlink_pointer(record.name)
+    record.unlink()
 
 
 def _open(place: Path, identity: Identity) -> int:
@@ -208,7 +238,7 @@ def restore_owner(path: Path) -> None:
         found = os.fstat(fd)
         if (found.st_dev, found.st_ino) == (former.device, former.inode):
             change_owners(fd, former.owner_of, identities_of(path.parent.parent))
-            path.unlink()
+            _forget(path)
     finally:
         os.close(fd)
 

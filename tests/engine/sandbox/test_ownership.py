@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +47,60 @@ def test_a_second_run_waits_for_what_is_lent(tmp_path: Path) -> None:
     assert not early
     assert owners == [user.uid]
     assert place.stat().st_uid == 0
+
+
+LENDING = """
+import os, sys, threading
+from pathlib import Path
+from testbed.scripting import objects_at
+from uncaged_engine.sandbox import ownership
+from uncaged_engine.sandbox.scratch import ScratchUser
+
+place, lent, half = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "half"
+change = ownership.change_owners
+
+def change_half(fd, choose, apart=()):
+    if half and choose.__name__ == "owner_of":  # the top alone is restored
+        os.fchown(fd, 0, 0)
+        print("changed", flush=True)
+        threading.Event().wait()
+    change(fd, choose, apart)
+
+ownership.change_owners = change_half
+with ownership.temporary_owner(objects_at(place), ScratchUser(uid=64001, gid=64001), lent):
+    if not half:
+        print("changed", flush=True)
+        threading.Event().wait()
+"""
+
+
+def kill_while_lent(place: Path, lent: Path, *, half: bool) -> None:
+    """Kill a process of another store while it has changed the owner of a directory."""
+    words = [sys.executable, "-c", LENDING, str(place), str(lent), "half" if half else "whole"]
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=variables) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"changed\n"
+        process.kill()
+
+
+@as_root
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("wanted", ["shared", "shared/a", "."])
+def test_a_killed_process_of_another_store_leaves_no_foreign_files(
+    place: Path, wanted: str, half: bool
+) -> None:
+    """A run finds its record for the same directory, for one around it and for one in it; at the
+    end all is root's again.
+    """
+    kill_while_lent(place / "shared", place / "secret" / "lent", half=half)
+    chosen = (place / wanted).resolve()
+    user = scratch_user(place / "home")
+    with temporary_owner(objects_at(chosen), user, place.parent / "store" / "lent"):
+        owners = {path.stat().st_uid for path in (chosen, *chosen.rglob("file"))}
+    assert owners == {user.uid}
+    assert {path.stat().st_uid for path in (place, *place.rglob("*"))} == {0}
+    assert not list((place / "secret" / "lent").iterdir())
 
 
 @pytest.fixture
