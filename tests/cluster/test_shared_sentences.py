@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from contextlib import closing
 
 import pytest
 from click import Command, Context
-from psycopg import Connection
-from testbed.bundles import source, thread_id
-from testbed.foreground import environment
-from testbed.postgres import PostgresServer
+from testbed.bundles import thread_id
+from testbed.kitchens import EXIT_WAITING, Kitchen, Machine, opened
 from uncaged_bundles.errors import NotFoundError, RefusedError
-from uncaged_bundles.storage.store import Store
-from uncaged_bundles.version import __version__
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.inputs import completion, stores
-from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
 from uncaged_dispatcher.constructions.construction import Construction, Phrases
 from uncaged_dispatcher.constructions.kept import Constructions, FlowDigests
@@ -31,103 +20,9 @@ from uncaged_dispatcher.conversations import log
 from uncaged_dispatcher.conversations.catalog import current_conversation, new_conversation
 from uncaged_dispatcher.conversations.log import ConversationLog, HeldElsewhere, read_state
 from uncaged_dispatcher.translation.catalog import Catalog
-from uncaged_engine.shared_engine import SharedEngine, shared_engine
 from uncaged_serve.routes import load_routes
 from uncaged_tools.flows import call
 from uncaged_tools.mcp.resources import list_threads
-
-EXIT_WAITING = 8
-CAKES = source(
-    "cakes",
-    """
-    answer = yield {"ask": {"question": "how many?"}}
-    return {"success": True, "message": f"{answer} cakes"}
-""",
-    policy={"ask": {}},
-    patterns=["bake (some)? cakes"],
-)
-TIME = source(
-    "clock",
-    """
-    now = yield {"now": {}}
-    night = {"name": "tonight", "type": "time", "value": 23}
-    return {"success": True, "message": "it is late", "data": now > 0, "entities": [night]}
-""",
-    policy={"now": {}},
-    patterns=["what is the hour"],
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kitchen:
-    """A shared store with two flows. directory: of the machines' directories."""
-
-    address: str
-    directory: Path
-    rows: Connection[tuple[Any, ...]]
-
-
-@pytest.fixture(scope="module")
-def kitchen(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Kitchen]:
-    """The store has no shipped flows: they would be indexed for each of the machines."""
-    schema, directory = postgres.new_schema(), tmp_path_factory.mktemp("kitchen")
-    address = postgres.address(schema)
-    with closing(open_store(address, create=True, is_visible=True)):
-        pass
-    with opened(address, directory / "first") as engine:
-        engine.registry.seed(f"{__version__} none", list, now_ms=0)
-        for name, bundle in (("cakes", CAKES), ("clock", TIME)):
-            engine.add(name, bundle, accept=lambda _: True)
-    with postgres.connect(options=f"-c search_path={schema}") as rows:
-        yield Kitchen(address=address, directory=directory, rows=rows)
-
-
-@pytest.fixture(scope="module")
-def worker(kitchen: Kitchen) -> Iterator[None]:
-    words = [sys.executable, "-m", "uncaged_cli", "work", "--store", kitchen.address]
-    home = kitchen.directory / "worker"
-    home.mkdir()
-    variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
-    with subprocess.Popen(words, env=variables, cwd=home) as process:
-        try:
-            yield
-        finally:
-            process.kill()
-
-
-@contextmanager
-def opened(address: str, home: Path) -> Iterator[SharedEngine]:
-    with shared_engine(address, Store.open(home), is_visible=True, report=lambda _: None) as engine:
-        yield engine
-
-
-class Machine:
-    """Commands of one machine."""
-
-    def __init__(
-        self,
-        kitchen: Kitchen,
-        patch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        self._kitchen, self._patch, self._capsys = kitchen, patch, capsys
-        patch.setenv(STORE_VARIABLE, kitchen.address)
-
-    def said(self, home: str, words: Sequence[str], *, code: int = 0) -> str:
-        self._patch.setenv("UNCAGED_WORKFLOW_HOME", str(self._kitchen.directory / home))
-        found = run_words(words)
-        said = self._capsys.readouterr()
-        assert found == code, said.err
-        return said.out + said.err
-
-
-@pytest.fixture
-def machine(
-    kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Machine:
-    return Machine(kitchen, monkeypatch, capsys)
 
 
 @pytest.mark.slow
