@@ -425,7 +425,7 @@ class SharedEngine(Engine):
             self._documents.bring()
 
     def keep_sentences(self) -> None:
-        if self._documents is not None and (lost := self._documents.send()):
+        if self._documents is not None and (lost := self._documents.keep()):
             raise ChangedMeanwhile(
                 f"another machine changed {', '.join(lost)} at the same time, and its change is kept; repeat yours if it is still wanted"
             )
