@@ -86,8 +86,6 @@ class ConversationReader:
 
     def _bring_in_servers(self) -> bool:
         """List the tools of MCP servers if that was not done; return whether one was asked."""
-        if self._engine.is_shared:
-            return False  # its tools would be flows of all machines
         # 30 ms of CPU: only for a sentence that no rule reads
         from ..mcp.servers import McpPacks
 

@@ -69,8 +69,10 @@ class McpPacks:
 
     @property
     def configured(self) -> Mapping[str, McpServerSettings]:
-        """Return the settings of the servers by name."""
-        return self._config.mcp_servers
+        """Return the settings of the servers by name; of a shared store none, since the tools of
+        one machine's servers would be flows of all.
+        """
+        return {} if self._engine.is_shared else self._config.mcp_servers
 
     def bring_in(self, names: Iterable[str] | None = None, *, anew: bool = False) -> bool:
         """List the tools of servers whose list is not known, and make the registry follow. Returns

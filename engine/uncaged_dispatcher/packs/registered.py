@@ -194,12 +194,14 @@ class RegisteredPacks:
         self.directory.mkdir(mode=0o700, exist_ok=True)
         path = self.directory / STATES
         with changing(path, timeout_s=LOCK_TIMEOUT_S):
-            states = {key: value for key, value in self._states().items() if key != name}
+            former = self._states()
+            states = {key: value for key, value in former.items() if key != name}
             if enabled is not None:
                 states[name] = enabled
             # quoted: `no` alone is a truth value
             lines = [f"{json.dumps(key)}: {json.dumps(value)}\n" for key, value in states.items()]
-            write_atomically(path, "".join(sorted(lines)).encode())
+            if states != former:
+                write_atomically(path, "".join(sorted(lines)).encode())
         self._stamp = None
 
 

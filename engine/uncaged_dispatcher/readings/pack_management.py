@@ -37,6 +37,7 @@ class PackManager:
     """The packs of one store."""
 
     def __init__(self, engine: Engine) -> None:
+        self._address = engine.address
         self._packs = RegisteredPacks(engine.store)
         self._servers = McpPacks(engine)
         self._index = RuleIndex(engine)
@@ -98,9 +99,8 @@ class PackManager:
         """
         if anew and name not in self._servers.configured:
             self._packs.get(name)
-            raise UsageError(
-                f"{name!r} is no MCP server in config.yaml, so there is nothing to list anew"
-            )
+            where = "in config.yaml" if self._address is None else f"of {self._address}"
+            raise UsageError(f"{name!r} is no MCP server {where}, so there is nothing to list anew")
         self._servers.bring_in([name], anew=anew)
         self._index.refresh()
         return self._report(name)
