@@ -94,11 +94,12 @@ def add_patterns(engine: Engine, name: str, patterns: Iterable[str]) -> Added:
     """Add patterns to a flow, as a new version.
 
     Raises:
-        RefusedError, UsageError, BundleError: as `edited_bundle`.
+        RefusedError, UsageError, BundleError: as `edited_bundle` and `Engine.add`.
     """
-    built = edited_bundle(engine.bundle(name), name, FlowEdit(patterns=tuple(patterns)))
+    bundle = engine.bundle(name)
+    built = edited_bundle(bundle, name, FlowEdit(patterns=tuple(patterns)))
     # a pattern needs no permissions
-    return engine.add(name, built.source, accept=lambda widened: not widened)
+    return engine.add(name, built.source, accept=lambda widened: not widened, follows=bundle.hash)
 
 
 def with_script(flow: RecipeFlow, file: Path) -> RecipeFlow:

@@ -75,6 +75,17 @@ class ConversationRows:
             fence = self._tables.own(cursor, log, take_over=take_over)
         return opened(self._tables, log, fence)
 
+    def remove(self, name: str) -> None:
+        with self._session.transaction() as cursor:
+            rows = cursor.execute(_HEAD + " FOR UPDATE", [parse_conversation(name)]).fetchall()
+            log = _log_head(name, rows)
+            self._tables.require_free(log)
+            cursor.execute("DELETE FROM conversation_lines WHERE log = %s", [log.number])
+            cursor.execute("DELETE FROM conversations WHERE number = %s", [log.number])
+            # its followers look, and find it gone
+            channel = self._session.channel("conversation", log.number)
+            cursor.execute("SELECT pg_notify(%s, '')", [channel])
+
 
 class RowTail:
     """Position in a conversation's rows. The connection of the process tells of new ones."""

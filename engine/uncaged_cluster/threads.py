@@ -256,13 +256,19 @@ class ThreadRows:
             for bundle, name in rows
         ]
 
-    def is_removed(self, bundle: BundleHash, thread: ThreadId) -> bool:
-        return bool(
-            self._session.query(
+    def is_removed(self, bundle: BundleHash | None, thread: ThreadId) -> bool:
+        if bundle is None:
+            # the index begins with the bundle, of which there are few
+            found = self._session.query(
+                "SELECT 1 FROM bundles JOIN removed_threads ON bundle = hash WHERE name = %s LIMIT 1",
+                [parse_thread_id(thread)],
+            )
+        else:
+            found = self._session.query(
                 "SELECT 1 FROM removed_threads WHERE bundle = %s AND name = %s",
                 [parse_bundle_hash(bundle), parse_thread_id(thread)],
             )
-        )
+        return bool(found)
 
     def pinned(self) -> list[tuple[BundleHash, ThreadId]]:
         rows = self._session.query(PINNED)

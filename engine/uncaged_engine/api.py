@@ -14,7 +14,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
@@ -56,7 +56,9 @@ if TYPE_CHECKING:  # `run` does without, and half of the command's start would g
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
     from .threads.housekeeping import Archived, Pruned
+    from .threads.logs import LogReader, StoreLogReader
     from .threads.regression import PastThread, ReplayCheck
+    from .threads.transfer import ThreadFiles
     from .threads.trial import Decisions, TrialResult
     from .threads.verify import Verification
 
@@ -131,15 +133,20 @@ class Engine:
         *,
         accept: Callable[[tuple[str, ...]], bool],
         origin: str = "person",
+        follows: BundleHash | Literal["any"] | None = "any",
     ) -> Added:
         """Register a bundle under a name.
 
         Args:
             accept: called with one sentence for each thing that the policy newly allows, if there
                 is any; returns whether a person accepts them.
+            follows: the version of the flow that this one was made of; None: there is no such flow.
         Raises:
-            BundleError: the bundle is not valid. RefusedError: not accepted; nothing was stored.
+            BundleError: the bundle is not valid. RefusedError: not accepted, or the flow has
+                another version by now; nothing was stored.
         """
+        if follows != "any":
+            self._require_version(name, follows)
         flow, bundle, widened = self._version(name, source)
         if widened and not accept(widened):
             raise RefusedError(
@@ -157,6 +164,18 @@ class Engine:
             BundleError: the bundle is not valid.
         """
         return self._version(name, source)[2]
+
+    def _require_version(self, name: str, follows: BundleHash | None) -> None:
+        """Refuse a change that was made of another version than the flow's present one."""
+        present = self.registry.flow(name)
+        if present is None and follows is not None:
+            raise RefusedError(f"the flow {name!r} was removed meanwhile; nothing was changed")
+        if present is not None and follows is None:
+            raise RefusedError(f"a flow {name!r} already exists; choose another name with --name")
+        if present is not None and present.hash != follows:
+            raise RefusedError(
+                f"the flow {name!r} was changed meanwhile and is {present.hash} now, not {follows}; repeat your change on it"
+            )
 
     def _version(self, name: str, source: bytes) -> tuple[FlowName, Bundle, tuple[str, ...]]:
         """Return a new version of a flow, and what its policy newly allows."""
@@ -336,6 +355,19 @@ class Engine:
     def thread(self, text: str) -> ThreadView:
         """Read one thread in full; *text* is an id, a unique prefix of one, or ``latest``."""
         return view(self.store, *self.store.locate_thread(text))
+
+    def thread_log(self, text: str) -> LogReader:
+        """Return a reader of the debug log of a thread. *text*: as for `thread`."""
+        from .threads.logs import ThreadLog
+
+        bundle, thread, _ = self.store.locate_thread(text)
+        return ThreadLog(self.store, bundle, thread)
+
+    def store_log(self) -> StoreLogReader:
+        """Return a reader of the debug logs of all threads."""
+        from .threads.logs import StoreLog
+
+        return StoreLog(self.store, self.clock_ms())
 
     def has_thread(self, thread: ThreadId) -> bool:
         """Tell whether the store has a thread, plain or archived."""
@@ -678,6 +710,15 @@ class Engine:
         return check(
             self._past(flow), bundle, choose(config.sandbox), deadline_s=config.limits.bundle_s
         )
+
+    def take_in(self, files: ThreadFiles, origin: ThreadOrigin) -> None:
+        """Store an imported thread that was checked (`transfer.import_thread`).
+
+        Raises: as `transfer.store_files`.
+        """
+        from .threads.transfer import store_files
+
+        store_files(self.store, files, origin)
 
     def remove_thread(self, text: str) -> ThreadId:
         """Delete a thread that does not run, with its worktree, refs and logs."""

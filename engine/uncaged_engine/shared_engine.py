@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from uncaged_bundles.errors import (
     DamagedError,
@@ -28,6 +28,7 @@ from .api import Added, Engine, ThreadPlace
 from .effect_kinds import KNOWN
 from .journal.journal import Journal
 from .journal.lock import is_live
+from .journal.origin import ThreadOrigin
 from .shared.copies import ThreadCopies
 from .shared.dispatch import Dispatcher, SharedStore, StoreWorker, SubmittedThreads
 from .shared.documents import DocumentCopies
@@ -66,7 +67,10 @@ if TYPE_CHECKING:
     from .threads.filtering import ThreadFilter
     from .threads.forking import ForkPlan
     from .threads.housekeeping import Archived, Pruned
+    from .threads.logs import LogReader, StoreLogReader
+    from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread
+    from .threads.transfer import ThreadFiles
 
 MOST_ESTIMATED = 1000
 """Threads that are looked at for an estimate."""
@@ -135,6 +139,7 @@ class SharedEngine(Engine):
         *,
         accept: Callable[[tuple[str, ...]], bool],
         origin: str = "person",
+        follows: BundleHash | Literal["any"] | None = "any",
     ) -> Added:
         """Register a bundle under a name, for all machines that share the store.
 
@@ -150,7 +155,9 @@ class SharedEngine(Engine):
             return accepted.issuperset(widened)
 
         return self.registry.again(
-            lambda: super(SharedEngine, self).add(name, source, accept=ask, origin=origin)
+            lambda: super(SharedEngine, self).add(
+                name, source, accept=ask, origin=origin, follows=follows
+            )
         )
 
     def add_shipped_flows(self) -> None:
@@ -212,6 +219,16 @@ class SharedEngine(Engine):
     def thread(self, text: str) -> ThreadView:
         found = super().thread(text)
         return replace(found, summary=self._copies.with_problem(found.summary))
+
+    def thread_log(self, text: str) -> LogReader:
+        from .shared.logs import SharedThreadLog
+
+        return SharedThreadLog(self._backend.threads, self._copies.locate(text))
+
+    def store_log(self) -> StoreLogReader:
+        from .shared.logs import SharedStoreLog
+
+        return SharedStoreLog(self._backend, self.clock_ms())
 
     def has_thread(self, thread: ThreadId) -> bool:
         try:
@@ -338,6 +355,11 @@ class SharedEngine(Engine):
 
     def pinned(self) -> list[ThreadId]:
         return sorted((thread for _, thread in self._backend.threads.pinned()), reverse=True)
+
+    def take_in(self, files: ThreadFiles, origin: ThreadOrigin) -> None:
+        from .shared.importing import store_shared
+
+        store_shared(self._replica, files, origin)
 
     def remove_thread(self, text: str) -> ThreadId:
         """Remove a thread that no worker drives or will drive, and leave a marker."""

@@ -361,6 +361,9 @@ def test_a_marker_of_removal_is_kept(backend: StoreBackend, connect: Connect) ->
     assert connect().threads.removed() == [(BUNDLE, thread_id(1)), (BUNDLE, thread_id(2))]
     marked = [connect().threads.is_removed(BUNDLE, thread_id(number)) for number in range(3)]
     assert marked == [False, True, True]
+    backend.bundles.put(SOURCE)
+    marked = [connect().threads.is_removed(None, thread_id(number)) for number in range(3)]
+    assert marked == [False, True, True]
     assert connect().threads.page(limit=10) == []
 
 
@@ -408,3 +411,11 @@ def test_a_conversation_is_chained_lines_under_one_owner(
     assert other.read(name, from_line=1) == [second]
     with other.open(name) as owner:
         assert owner.head.lines == 2
+        with pytest.raises(JournalBusy):
+            mine.remove(name)
+    mine.remove(name)
+    assert other.names() == []
+    with pytest.raises(NotFoundError):
+        other.remove(name)
+    mine.start(name, [first])
+    assert other.read(name) == [first]

@@ -14,11 +14,20 @@ from uncaged_bundles.ids import is_thread_id, new_thread_id
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.files import changing, read_if_there, write_atomically
 from uncaged_bundles.storage.store import Store
-from uncaged_engine.services.conversations import copies_of
-from uncaged_engine.services.journal import take
+from uncaged_engine.services.conversations import copies_of, remove_from
+from uncaged_engine.services.journal import JournalBusy
 
 from .execution import ENTROPY_BYTES
-from .log import SUFFIX, create_log, directory_of, is_held, path_of, read_state, socket_of
+from .log import (
+    MEMORY_SUFFIX,
+    SUFFIX,
+    create_log,
+    directory_of,
+    is_held,
+    path_of,
+    read_state,
+    socket_of,
+)
 
 DEFAULT_NAME = "default"
 MAX_NAME_CHARACTERS = 100
@@ -86,9 +95,15 @@ def existing_conversation(store: Store, text: str | None) -> str | None:
 
 def list_conversations(store: Store) -> list[ConversationSummary]:
     """Return all conversations, those used last first. A damaged one is listed with its problem."""
+    _forget_memories(store)
     current = _current(store)
     found = [_summary(store, id, current) for id in _ids(store)]
     return sorted(found, key=lambda one: (one.updated_ms, one.id), reverse=True)
+
+
+def newest_conversations(store: Store, limit: int) -> list[str]:
+    """Return the ids of the conversations that were made last, the newest first."""
+    return sorted(_ids(store), reverse=True)[:limit]
 
 
 def chosen_conversation(store: Store, text: str | None, now_ms: int) -> str:
@@ -144,25 +159,34 @@ def delete_conversation(store: Store, id: str) -> None:
     Raises:
         RefusedError: a process uses it.
     """
-    path = path_of(store, id)
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError as exc:
-        raise NotFoundError(f"no conversation {id}") from exc
-    try:
-        if not take(fd):
-            raise RefusedError(f"conversation {id} is in use by another process; end that first")
-        with _changing(store):
-            if _current(store) == id:
-                _current_path(store).unlink(missing_ok=True)
-            # the log is the last to go: what is left without it belongs to no conversation
-            for other in directory_of(store).glob(f"{id}.*"):
-                if other != path:
-                    other.unlink(missing_ok=True)
-            socket_of(store, id).unlink(missing_ok=True)
-            path.unlink()
-    finally:
-        os.close(fd)
+    with _changing(store):
+        try:
+            remove_from(store, id)
+        except JournalBusy as exc:
+            copies = copies_of(store)
+            holder = "" if copies is None else copies.holder(id)
+            raise RefusedError(
+                f"conversation {id} is in use by {holder or 'another process'}; end that first"
+            ) from exc
+        except NotFoundError as exc:
+            raise NotFoundError(f"no conversation {id}") from exc
+        # crash here: the current conversation is one that is gone, and the next command makes one
+        if _current(store) == id:
+            _current_path(store).unlink(missing_ok=True)
+        socket_of(store, id).unlink(missing_ok=True)
+    _forget_memories(store)
+
+
+def _forget_memories(store: Store) -> None:
+    """Remove this machine's memories of a shared store's conversations that were deleted, here or
+    elsewhere.
+    """
+    copies = copies_of(store)
+    memories = () if copies is None else store.derived.glob(f"*{MEMORY_SUFFIX}*")
+    names = frozenset(() if copies is None else copies.names())
+    for path in memories:
+        if path.name.partition(".")[0] not in names:
+            path.unlink(missing_ok=True)
 
 
 def _summary(store: Store, id: str, current: str | None) -> ConversationSummary:

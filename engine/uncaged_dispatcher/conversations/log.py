@@ -33,6 +33,8 @@ from .requests import ConversationRequest
 from .results import RequestResult
 
 SUFFIX = ".jsonl"
+MEMORY_SUFFIX = ".memory.sqlite3"
+"""Of the memory that is derived from a log."""
 DIRECTORY = "conversations"
 ELSEWHERE_S = 3.0
 """How long a holder that this process cannot reach may take to leave, or to listen."""

@@ -26,11 +26,10 @@ from ..memory.named_things import NamedThings, meaning
 from ..readings.context import SentenceContext
 from ..readings.interpreter import Interpreter
 from .live import Caller
-from .log import path_of, read_records, read_state
+from .log import MEMORY_SUFFIX, path_of, read_records, read_state
 from .records import ConversationState, SettledRequest
 from .requests import ConversationRequest
 
-MEMORY_SUFFIX = ".memory.sqlite3"
 EXCHANGES = 10
 MESSAGE_CHARACTERS = 2_000
 MAX_ATTACHMENT_BYTES = 256 << 10

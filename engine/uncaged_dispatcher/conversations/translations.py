@@ -11,19 +11,22 @@ from uncaged_bundles.storage.store import Store
 
 from ..calls import Call
 from ..readings.pattern_sources import TranslatedSentence
-from .catalog import list_conversations
+from .catalog import newest_conversations
 from .log import read_records
 from .requests import ConversationRequest
 
+MOST_READ = 500
+"""Conversations that are read for it; those of a shared store come over the network."""
+
 
 def translated_sentences(store: Store, flow: str) -> list[TranslatedSentence]:
-    """Return the sentences that a model translated into a call of *flow*, with the call that ran. A
-    conversation that cannot be read is left out.
+    """Return the sentences that a model translated into a call of *flow*, with the call that ran:
+    those of the newest conversations. A conversation that cannot be read is left out.
     """
     found: list[TranslatedSentence] = []
-    for conversation in list_conversations(store):
+    for conversation in newest_conversations(store, MOST_READ):
         with suppress(UncagedError):
-            found += _translated(read_records(store, conversation.id), flow)
+            found += _translated(read_records(store, conversation), flow)
     return found
 
 

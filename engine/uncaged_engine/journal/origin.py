@@ -67,7 +67,7 @@ class ThreadOrigin:
 
     def write(self, journal: Path) -> None:
         """Make the file durable; call it before the journal has its name."""
-        write_atomically(path_beside(journal), json.dumps(asdict(self)).encode() + b"\n")
+        write_atomically(path_beside(journal), data_of(self))
 
     def binding(self, history: History) -> Mapping[str, Any] | None:
         """Return the last binding that this machine appended, or None. Bindings inside the imported
@@ -101,6 +101,11 @@ class ThreadOrigin:
             if isinstance(error, Mapping)
             else kept
         )
+
+
+def data_of(origin: ThreadOrigin) -> bytes:
+    """Return the bytes of the file of an origin."""
+    return json.dumps(asdict(origin)).encode() + b"\n"
 
 
 def parse_origin(data: bytes, where: str) -> ThreadOrigin:

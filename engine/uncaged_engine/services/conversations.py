@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from ..shared.conversations import ConversationCopies, OwnedConversation, copies_of, tail_of
+from ..shared.conversations import (
+    ConversationCopies,
+    OwnedConversation,
+    copies_of,
+    remove_from,
+    tail_of,
+)
 
-__all__ = ["ConversationCopies", "OwnedConversation", "copies_of", "tail_of"]
+__all__ = ["ConversationCopies", "OwnedConversation", "copies_of", "remove_from", "tail_of"]

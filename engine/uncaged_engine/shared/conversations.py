@@ -132,6 +132,11 @@ class ConversationCopies:
             self._owned.add(name)
             return OwnedConversation(file, owner, partial(self._forget, name))
 
+    def remove(self, name: str) -> None:
+        """Remove a conversation, and its copy. Raises: as `ConversationStorage.remove`."""
+        self._storage.remove(name)
+        self._forget(name)
+
     def _forget(self, name: str) -> None:
         """Forget a copy that may have lines that the store does not have."""
         with self._lock:
@@ -144,6 +149,13 @@ def copies_of(store: Store) -> ConversationCopies | None:
     """Return the copies of a shared store's conversations; None for a directory."""
     found = getattr(store, "conversations", None)
     return found if isinstance(found, ConversationCopies) else None
+
+
+def remove_from(store: Store, name: str) -> None:
+    """Remove a conversation of a directory or a shared store. Raises: as
+    `ConversationStorage.remove`.
+    """
+    (copies_of(store) or DirectoryConversations(store.documents)).remove(name)
 
 
 def tail_of(store: Store, name: str, *, from_line: int | None) -> LineTail:

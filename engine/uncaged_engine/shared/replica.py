@@ -95,6 +95,12 @@ class ReplicaStore(ScratchStore):
         self.bring_bundle(hash)
         return ScratchStore._bundle_source(self, hash)
 
+    def was_removed(self, thread_id: ThreadId) -> bool:
+        with suppress(NotFoundError):
+            if self.backend.threads.locate(thread_id).id == thread_id:
+                return False
+        return self.backend.threads.is_removed(None, thread_id)
+
     def locate_thread(self, text: str) -> tuple[BundleHash, ThreadId, Path]:
         return ScratchStore.locate_thread(self, text) if self.bring is None else self.bring(text)
 

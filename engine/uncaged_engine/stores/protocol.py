@@ -360,8 +360,12 @@ class ThreadStorage(Protocol):
     def removed(self) -> list[tuple[BundleHash, ThreadId]]:
         """Return the threads that have a marker of removal, in order of bundle and id."""
 
-    def is_removed(self, bundle: BundleHash, thread: ThreadId) -> bool:
-        """Tell whether a thread has a marker of removal. It has one once its lines are gone."""
+    def is_removed(self, bundle: BundleHash | None, thread: ThreadId) -> bool:
+        """Tell whether a thread has a marker of removal. It has one once its lines are gone.
+
+        Args:
+            bundle: None: of whichever bundle that the store has.
+        """
 
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
         """Leave a durable marker that a thread was removed; its lines, if any, stay."""
@@ -444,6 +448,13 @@ class ConversationStorage(Protocol):
 
     def open(self, name: str, *, take_over: bool = False) -> LineOwner:
         """Become the writer of a conversation. Raises: as `ThreadStorage.open`."""
+
+    def remove(self, name: str) -> None:
+        """Remove a conversation for good.
+
+        Raises:
+            NotFoundError: there is no such conversation. JournalBusy: an owner lives.
+        """
 
 
 class DocumentStorage(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.records import dataclass
@@ -36,8 +36,22 @@ class LogLine:
     timestamp_ms: int
 
 
+class LogReader(Protocol):
+    """Reader of the debug log of a thread, in a directory or a shared store."""
+
+    def new_lines(self) -> list[LogLine]:
+        """Return the whole lines since the last call. Lines of another form are left out."""
+
+
+class StoreLogReader(LogReader, Protocol):
+    """Reader of the debug logs of a store's threads."""
+
+    def recent_lines(self, limit: int) -> list[LogLine]:
+        """Return the last lines; `new_lines` goes on from there."""
+
+
 class ThreadLog:
-    """Reader of one thread's debug log."""
+    """Reader of one thread's debug log in a directory (`LogReader`)."""
 
     def __init__(self, store: Store, bundle: BundleHash, thread: ThreadId) -> None:
         self.bundle = bundle
@@ -59,13 +73,14 @@ class ThreadLog:
                 os.close(fd)
             whole = data[: data.rfind(b"\n") + 1]
             self._offset += len(whole)
-            parsed = (_parsed(self.thread, line) for line in whole.splitlines())
-            return [line for line in parsed if line is not None]
+            return parsed_lines(self.thread, whole)
         return []
 
 
 class StoreLog:
-    """Reader of the debug logs of a store, for those threads that workers took up."""
+    """Reader of the debug logs of a directory, for those threads that workers took up
+    (`StoreLogReader`).
+    """
 
     def __init__(self, store: Store, now_ms: int) -> None:
         """Args: now_ms: of a thread that is taken up later, older lines are left out."""
@@ -121,6 +136,11 @@ def last(items: Sequence[T], limit: int) -> list[T]:
 def in_order(lines: Iterable[LogLine]) -> list[LogLine]:
     """Return lines in the order of their time, those of one thread in their own order."""
     return sorted(lines, key=lambda line: line.timestamp_ms)
+
+
+def parsed_lines(thread: ThreadId, data: bytes) -> list[LogLine]:
+    """Return the lines of a part of a log; those of another form are left out."""
+    return [found for line in data.splitlines() if (found := _parsed(thread, line)) is not None]
 
 
 def _parsed(thread: ThreadId, data: bytes) -> LogLine | None:

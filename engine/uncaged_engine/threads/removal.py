@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,9 +101,9 @@ def parents_first(
     return sorted(threads, key=lambda place: descent_of(place[2]).depth)
 
 
-def mark_children(store: Store, history: History, blobs: Blobs) -> None:
-    """Write removal markers for the children of an imported thread's open effect that this store
-    does not hold: they may have run elsewhere.
+def children_of(store: Store, history: History, blobs: Blobs) -> Iterator[ThreadId]:
+    """Yield the ids of the children of an imported thread's open effect. They may have run
+    elsewhere: those that the store does not hold get a marker of removal.
     """
     pending = history.pending
     if pending is None:
@@ -118,9 +118,7 @@ def mark_children(store: Store, history: History, blobs: Blobs) -> None:
     place = OpenEffect(
         store=store, thread=thread, seq=pending.seq, intended_ms=pending.intended_ms, done=done
     )
-    for child in place.children(str(kind), body):
-        if store.journal_of(child) is None:
-            store.mark_removed(BundleHash(str(history.start["hash"])), child)
+    yield from place.children(str(kind), body)
 
 
 def files_by_thread(directory: Path) -> dict[str, list[Path]]:

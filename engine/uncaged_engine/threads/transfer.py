@@ -26,6 +26,7 @@ from uncaged_bundles.errors import (
 )
 from uncaged_bundles.ids import BundleHash, ThreadId, parse_bundle_hash, parse_thread_id
 from uncaged_bundles.storage.files import held, read_if_there, write_atomically
+from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import MAX_SOURCE_BYTES, Bundle, read_bundle
 
 from ..effect_kinds import KNOWN
@@ -35,7 +36,7 @@ from ..journal.codec import CodecError, decode
 from ..journal.foreign import MAX_BLOB_BYTES, check_journal
 from ..journal.origin import ThreadOrigin, path_beside
 from ..journal.recover import History, recover_strictly
-from .removal import mark_children
+from .removal import children_of
 from .tarball import TarError, read_members
 
 if TYPE_CHECKING:
@@ -102,19 +103,12 @@ def export_thread(engine: Engine, text: str, target: Path) -> None:
     )
 
 
-def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
-    """Store an exported thread: its bundle, its blobs, then its journal. Nothing is stored unless
-    all of it is valid.
-
-    The file with its origin (`journal.origin`) is on disk before the journal, so that a crash never
-    leaves an imported thread that looks like a local one. Blobs that a full disk left without their
-    journal are removed by `prune`.
+def read_export(source: Path) -> ThreadFiles:
+    """Read an exported thread, of which nothing is believed before all of it is valid.
 
     Raises:
         NotFoundError, UsageError: the file is missing, or is no export.
-        DamagedError: a hash, the chain or a field is wrong. RefusedError: the thread is in this
-            store already.
-        BundleError: its bundle is not valid.
+        DamagedError: a hash, the chain or a field is wrong. BundleError: its bundle is not valid.
     """
     with _unpacked(source) as stream:
         members = dict(
@@ -123,41 +117,76 @@ def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
     if BUNDLE not in members or JOURNAL not in members:
         raise UsageError(f"{source} is no exported thread: it lacks {BUNDLE} or {JOURNAL}")
     bundle = read_bundle(members[BUNDLE], KNOWN)
-    thread = _thread_of(members[JOURNAL], source)
-    if any(found == thread for _, found, _ in engine.store.find_threads()):
-        raise RefusedError(
-            f"thread {thread} is in this store already; `thread rm {thread}` removes it"
-        )
+    journal = members[JOURNAL]
+    thread = _thread_of(journal, source)
     contents = {
         name.removeprefix(BLOBS): data for name, data in members.items() if name.startswith(BLOBS)
     }
     for name, data in contents.items():
         if blob_hash(data) != name:
             raise DamagedError(f"{source}: {BLOBS}{name} does not hold the bytes that were hashed")
-    history = _checked(members[JOURNAL], bundle.hash, thread, contents, source)
-    _refuse_other_bytes(engine, bundle)
-    engine.store.put_bundle(bundle)
-    blobs = BlobDirectory(engine.store.blobs)
-    for data in contents.values():
+    return ThreadFiles(
+        thread_id=thread,
+        bundle=bundle,
+        journal=journal,
+        history=_checked(journal, bundle.hash, thread, contents, source),
+        blobs=contents,
+    )
+
+
+def import_thread(engine: Engine, source: Path, *, now_ms: int) -> ThreadId:
+    """Store an exported thread: its bundle, its blobs, then its journal. Nothing is stored unless
+    all of it is valid.
+
+    Raises:
+        RefusedError: the thread is in this store already. Others: as `read_export`.
+    """
+    files = read_export(source)
+    if engine.has_thread(files.thread_id):
+        raise RefusedError(
+            f"thread {files.thread_id} is in this store already; `thread rm {files.thread_id}` removes it"
+        )
+    origin = ThreadOrigin(
+        bytes=len(files.journal), steps=len(files.history.steps), importedMs=now_ms
+    )
+    engine.take_in(files, origin)
+    return files.thread_id
+
+
+def store_files(store: Store, files: ThreadFiles, origin: ThreadOrigin) -> None:
+    """Store an imported thread in a directory.
+
+    The file with its origin (`journal.origin`) is on disk before the journal, so that a crash never
+    leaves an imported thread that looks like a local one. Blobs that a full disk left without their
+    journal are removed by `prune`.
+
+    Raises:
+        RefusedError: another process has imported it just now.
+        DamagedError: the store has another bundle with its hash.
+    """
+    bundle, thread = files.bundle, files.thread_id
+    _refuse_other_bytes(store, bundle)
+    store.put_bundle(bundle)
+    blobs = BlobDirectory(store.blobs)
+    for data in files.blobs.values():
         blobs.put(data)
-    mark_children(engine.store, history, blobs)
-    path = engine.store.data_path(bundle.hash, thread)
+    for child in children_of(store, files.history, blobs):
+        if store.journal_of(child) is None:
+            store.mark_removed(bundle.hash, child)
+    path = store.data_path(bundle.hash, thread)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     # another import of the same thread may have been quicker, and its thread may run by now
     with held(path.parent, alone=True):
         if path.exists():
             raise RefusedError(f"thread {thread} was imported by another process just now")
-        engine.store.note_taken_up(bundle.hash, thread)
-        ThreadOrigin(
-            bytes=len(members[JOURNAL]), steps=len(history.steps), importedMs=now_ms
-        ).write(path)
+        store.note_taken_up(bundle.hash, thread)
+        origin.write(path)
         # crash here: an origin without a journal, which nothing reads
         try:
-            write_atomically(path, members[JOURNAL])
+            write_atomically(path, files.journal)
         except UncagedError:
             path_beside(path).unlink(missing_ok=True)
             raise
-    return thread
 
 
 def _checked(
@@ -180,9 +209,9 @@ def _checked(
     return history
 
 
-def _refuse_other_bytes(engine: Engine, bundle: Bundle) -> None:
+def _refuse_other_bytes(store: Store, bundle: Bundle) -> None:
     """Refuse a bundle whose hash another one in this store has; XXH64 does not rule that out."""
-    stored = read_if_there(engine.store.bundle_path(bundle.hash))
+    stored = read_if_there(store.bundle_path(bundle.hash))
     if stored is not None and stored != bundle.source:
         raise DamagedError(
             f"bundle {bundle.hash} in this store holds other bytes than the archive's bundle of that hash"

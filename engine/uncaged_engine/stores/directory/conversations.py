@@ -7,12 +7,12 @@ from pathlib import Path
 
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_bundles.ids import is_thread_id
-from uncaged_bundles.storage.files import held, write_atomically
+from uncaged_bundles.storage.files import held, sync_directory, write_atomically
 
 from ...journal.chain import conversation_seed
 from ...journal.chained import ChainedFile, read_chained
 from ...journal.journal import JournalBusy
-from ...journal.lock import is_live
+from ...journal.lock import holding, is_live
 from ..chains import ChainCheck, joined
 from ..names import parse_conversation
 from .owners import FileOwner
@@ -63,6 +63,21 @@ class DirectoryConversations:
         for line in file.lines:
             check.add(line)
         return FileOwner(file, check.subject, check.head, ended=False)
+
+    def remove(self, name: str) -> None:
+        """Remove a conversation with the files beside it. Raises: as `ConversationStorage`."""
+        path = self.path_of(name)
+        if not path.exists():
+            raise NotFoundError(f"no conversation {name}")
+        with holding(path) as fd:
+            if fd is None:
+                raise JournalBusy(f"conversation {name} is in use by another process")
+            # the log is the last to go: what is left without it belongs to no conversation
+            for other in self._directory.glob(f"{name}.*"):
+                if other != path:
+                    other.unlink(missing_ok=True)
+            path.unlink()
+            sync_directory(self._directory)
 
     def path_of(self, name: str) -> Path:
         """Return the path of a conversation's file."""

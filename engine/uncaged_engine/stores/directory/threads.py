@@ -180,7 +180,9 @@ class DirectoryThreads:
             if is_thread_id(thread := name.removesuffix(REMOVED_SUFFIX)) and thread != name
         )
 
-    def is_removed(self, bundle: BundleHash, thread: ThreadId) -> bool:
+    def is_removed(self, bundle: BundleHash | None, thread: ThreadId) -> bool:
+        if bundle is None:
+            return any(found == thread for _, found in self.removed())
         return self._store.data_path(bundle, thread).with_name(f"{thread}{REMOVED_SUFFIX}").exists()
 
     def mark_removed(self, bundle: BundleHash, thread: ThreadId) -> None:
