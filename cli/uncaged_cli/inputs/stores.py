@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from shlex import quote
@@ -210,6 +210,21 @@ def words_of_store() -> list[str]:
 
 
 @contextmanager
+def on_present_store(action: Callable[[], None]) -> Callable[[], None]:
+    """Return the action for another thread of execution, where it names the present verb's store in
+    its messages.
+    """
+    verb = click.get_current_context(silent=True)
+    if verb is None:
+        return action
+
+    def perform() -> None:
+        with click.Context(verb.command, parent=verb, info_name=verb.info_name):
+            action()
+
+    return perform
+
+
 def inherited() -> Iterator[None]:
     """Use the store that the present verb's option names for the verbs that it runs."""
     token = _INHERITED.set(_named(click.get_current_context(silent=True)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from uncaged_bundles.errors import UsageError
@@ -21,6 +22,9 @@ from ..main import run
 from ..runtime import now_ms, open_engine
 from .current import in_conversation
 from .line_host import LineHost
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
 
 MARK = "@"
 """Begins a line that is a verb."""
@@ -74,7 +78,7 @@ def spelled_out(line: str) -> list[str]:
         raise UsageError(NO_VERB)
     if words[0] in LINE_VERBS and not is_verb(words[0]):
         return ["do", line]  # a verb that only lines have
-    return command_words(words)
+    return command_words(words, _opened)
 
 
 def verb_line(text: str) -> str | None:
@@ -119,31 +123,39 @@ def verb_names() -> dict[str, str]:
     return {**listed, **others, **{name: listed.get(name, line) for name, line in own.items()}}
 
 
-def pack_names() -> dict[str, str]:
-    """Return the packs with their descriptions."""
+def pack_names(engine: Engine) -> dict[str, str]:
+    """Return the packs with their descriptions, as the last `Engine.read_sentences` found them."""
     from uncaged_dispatcher.readings.pack_management import PackManager
 
-    return PackManager(open_engine()).names()
+    return PackManager(engine).names()
+
+
+def _opened() -> Engine:
+    engine = open_engine()
+    engine.read_sentences()
+    return engine
 
 
 def _command(host: LineHost, words: Sequence[str]) -> int:
     """Run a verb of the command line, or show what the pack of this name offers."""
-    words = command_words(words)
+    words = command_words(words, host.engine)
     if host.is_shell:
         words = in_conversation(words, host)
     return run(_with_json(words) if host.as_json else words)
 
 
-def command_words(words: Sequence[str]) -> list[str]:
+def command_words(words: Sequence[str], engine: Callable[[], Engine]) -> list[str]:
     """Return the words of the command that a line's verb runs; the name of a pack shows what the
     pack offers.
 
+    Args:
+        engine: returns that of the store whose packs are meant.
     Raises:
         UsageError: there is no such verb.
     """
     name, *arguments = words
     if not is_verb(name):
-        packs = pack_names()
+        packs = pack_names(engine())
         if name not in packs:
             near = nearest(name[:80], [*verb_names(), *packs])
             raise UsageError(f"no verb {name[:80]!r}{near}\nsee: @help")
@@ -181,7 +193,7 @@ def _config(host: LineHost, words: Sequence[str]) -> int:
 
     words, as_json = _without_json(host, words)
     _refuse_arguments("config", words)
-    path = open_engine().store.config_path
+    path = host.engine().store.config_path
     data = read_if_there(path)
     settings = effective_settings(data or b"", path)
     if as_json:
@@ -203,15 +215,15 @@ def _conversation(host: LineHost, words: Sequence[str]) -> int:
         case ["new" | "switch", *_] if host.is_shell:
             code = _command(host, line)
             if code == 0:
-                host.enter(catalog.current_conversation(open_engine().store, now_ms()))
+                host.enter(catalog.current_conversation(host.engine().store, now_ms()))
             return code
         case ["delete", *arguments] if host.is_shell and (name := _to_delete(arguments)):
-            id = catalog.find_conversation(open_engine().store, name)
+            id = catalog.find_conversation(host.engine().store, name)
             is_own = id == host.conversation_id()
             with host.released(id):
                 code = _command(host, line)
             if is_own and code == 0:
-                host.enter(catalog.current_conversation(open_engine().store, now_ms()))
+                host.enter(catalog.current_conversation(host.engine().store, now_ms()))
             return code
         case _:
             return _command(host, line)

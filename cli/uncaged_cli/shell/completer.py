@@ -76,7 +76,7 @@ class LineCompleter(Completer):
             return
         name, space, rest = line.removeprefix(MARK).partition(" ")
         if not space:
-            yield from _of_verb_name(name)
+            yield from self._of_verb_name(name)
         elif name == "explain":
             yield from self._of_sentence(rest.lstrip())
         else:
@@ -95,6 +95,11 @@ class LineCompleter(Completer):
             self._rules = EnabledRules(Interpreter(self._engine))
         return complete_sentence(self._rules.read(), line, Direction.FORWARD).groups
 
+    def _of_verb_name(self, name: str) -> Iterator[Completion]:
+        for known, line in {**verb_names(), **pack_names(self._engine)}.items():
+            if known.startswith(name):
+                yield Completion(known, -len(name), display=f"{MARK}{known}", display_meta=line)
+
     def _of_arguments(self, name: str, rest: str) -> Iterator[Completion]:
         words = split_arg_string(rest)
         word = "" if not words or rest[-1:].isspace() else words.pop()
@@ -110,12 +115,6 @@ class LineCompleter(Completer):
             return []
         completing = ShellComplete(self._root(), {}, PROGRAM, "")
         return completing.get_completions([name, *words], word)
-
-
-def _of_verb_name(name: str) -> Iterator[Completion]:
-    for known, line in {**verb_names(), **pack_names()}.items():
-        if known.startswith(name):
-            yield Completion(known, -len(name), display=f"{MARK}{known}", display_meta=line)
 
 
 def _of_line_verb(name: str, words: list[str], word: str) -> list[CompletionItem]:

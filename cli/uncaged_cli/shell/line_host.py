@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from uncaged_engine.api import Engine
 
 
 class LineHost(Protocol):
@@ -16,6 +19,9 @@ class LineHost(Protocol):
     """No further line is read."""
     scripts: list[Path]
     """The scripts that are being run, the outer one first."""
+
+    def engine(self) -> Engine:
+        """Return the engine of its store."""
 
     def conversation_id(self) -> str:
         """Return the conversation to which its requests belong."""

@@ -56,12 +56,19 @@ class LineMode:
         self._id: str | None = None
         self._engine: Engine | None = None
 
+    def engine(self) -> Engine:
+        """Return the engine; the first use opens the store."""
+        if self._engine is None:
+            self._engine = open_engine()
+            self._engine.read_sentences()
+        return self._engine
+
     def conversation_id(self) -> str:
         """Return the conversation's id; the first use decides which one is the current one."""
         if self._id is None:
             from uncaged_dispatcher.conversations.catalog import chosen_conversation
 
-            self._id = chosen_conversation(self._open().store, self._name, now_ms())
+            self._id = chosen_conversation(self.engine().store, self._name, now_ms())
         return self._id
 
     def enter(self, id: str) -> None:
@@ -95,7 +102,7 @@ class LineMode:
     ) -> int:
         """Submit a sentence and follow it to its end. launching: a worker that is being started."""
         outcome = submit_request(
-            self._open(),
+            self.engine(),
             self.conversation_id() if self.is_shell else self._name,
             detach=self._options.detach,
             as_json=self.as_json,
@@ -106,9 +113,3 @@ class LineMode:
             **self._options.fields(),
         )
         return run_verb(outcome.verb, self) if outcome.verb else outcome.exit_code
-
-    def _open(self) -> Engine:
-        if self._engine is None:
-            self._engine = open_engine()
-            self._engine.read_sentences()
-        return self._engine

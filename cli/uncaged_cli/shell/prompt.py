@@ -28,6 +28,7 @@ from uncaged_dispatcher.conversations.requests import check_text
 from ..display.output import PROGRAM, note
 from ..entry import EXIT_INTERRUPTED
 from ..inputs.answers import respond
+from ..inputs.stores import on_present_store
 from ..main import group, guarded
 from ..request_run import RequestOutcome, RequestOutput, new_request
 from .at_verbs import reason_text, run_verb, verb_line, verb_words
@@ -99,6 +100,10 @@ class InteractiveShell:
             self._leave()
         return 0
 
+    def engine(self) -> Engine:
+        """Return the engine of the store."""
+        return self._engine
+
     def conversation_id(self) -> str:
         """Return the conversation to which new requests belong."""
         return self._id
@@ -138,9 +143,8 @@ class InteractiveShell:
 
     def _run_to_end(self, one: ShellRequest) -> int:
         outcome: list[RequestOutcome] = []
-        shown = threading.Thread(
-            target=lambda: outcome.append(self._shown(one)), name="request", daemon=True
-        )
+        show = on_present_store(lambda: outcome.append(self._shown(one)))
+        shown = threading.Thread(target=show, name="request", daemon=True)
         # its output is not held back: nothing else is shown meanwhile
         with self._output.background():
             shown.start()
@@ -161,7 +165,8 @@ class InteractiveShell:
                 guarded(lambda: self._run_verb(found), [found])
             except SystemExit as exc:  # a verb of another distribution may end the process
                 note(f"the verb ended with {exc.code!r}")
-        with suppress(UncagedError):  # `conversation rename` may have run
+        with suppress(UncagedError):  # `conversation rename` may have run, or `pack disable`
+            self._engine.read_sentences()
             self._name = read_state(self._engine.store, self._id).name
 
     def _run_verb(self, line: str) -> int:
@@ -170,7 +175,8 @@ class InteractiveShell:
 
     def _submit(self, text: str, *, reason: bool) -> None:
         one = self._new(text, reason=reason)
-        threading.Thread(target=self._show, args=(one,), name="request", daemon=True).start()
+        show = on_present_store(lambda: self._show(one))
+        threading.Thread(target=show, name="request", daemon=True).start()
 
     def _new(self, text: str, *, reason: bool = False) -> ShellRequest:
         request = new_request(text=text, reason=reason, **self._options.fields())

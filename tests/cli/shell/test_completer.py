@@ -94,7 +94,7 @@ def test_the_name_of_a_server_starts_no_server(
     engine.store.config_path.write_text(json.dumps({"mcpServers": {"weather": server}}))
     assert completed(completer, "@weat") == ["@weather"]
     with pytest.raises(UsageError, match="no verb 'wether'; did you mean 'weather'"):
-        command_words(["wether"])
+        command_words(["wether"], lambda: engine)
     assert not started.exists()
     PackManager(Engine(engine.store)).reports()
     assert started.exists()
