@@ -65,7 +65,7 @@ def test_a_worker_ends_at_once_at_the_second_signal(number: signal.Signals) -> N
             "uncaged-workflow resume ID",
             "uncaged-workflow resume ID --store 'postgresql://h/d?schema=s'",
         ),
-        ("uncaged-workflow import x", "uncaged-workflow import x"),
+        ("uncaged-workflow store check x", "uncaged-workflow store check x"),
         ("uncaged-workflow fix ID", None),
         ("git merge x", "git merge x"),
     ],
@@ -84,23 +84,13 @@ def test_a_message_names_commands_for_the_same_store() -> None:
     """Those that it quotes and that work there, in a form that can be copied into a shell."""
     address = "postgresql://h/d?schema=s"
     context = click.Context(click.Command("run"))
-    message = "'uncaged-workflow list' shows all, `uncaged-workflow fix x` fixes one"
+    message = "'uncaged-workflow list' shows all, `uncaged-workflow notify list` fixes one"
     assert in_same_store(message, context) == message
     context.meta[stores._ADDRESS] = address
     note_shared(context)
     assert in_same_store(message, context) == (
-        f"`uncaged-workflow list --store '{address}'` shows all, `uncaged-workflow fix x` fixes one"
+        f"`uncaged-workflow list --store '{address}'` shows all, `uncaged-workflow notify list` fixes one"
     )
-
-
-def test_an_import_is_refused_beside_a_variable_and_not_offered() -> None:
-    """`import` works on a directory; without ``--store`` a variable or a file names the store."""
-    context = click.Context(click.Command("export"))
-    with context:
-        context.meta[stores._ADDRESS] = None
-        note_shared(context)
-        assert on_same_store("uncaged-workflow import x") is None
-        assert on_same_store("uncaged-workflow store check x") == "uncaged-workflow store check x"
 
 
 def test_the_verbs_of_a_shared_store_have_the_option() -> None:

@@ -13,6 +13,7 @@ from testbed.kitchens import EXIT_WAITING, Kitchen, Machine, opened
 from uncaged_bundles.errors import NotFoundError, RefusedError
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.inputs import completion, stores
+from uncaged_cluster.conversations import RowTail
 from uncaged_cluster.store import open_store
 from uncaged_dispatcher.constructions.construction import Construction, Phrases
 from uncaged_dispatcher.constructions.kept import Constructions, FlowDigests
@@ -156,6 +157,39 @@ def test_a_copy_of_a_conversation_follows_the_store(
             }
     with opened(kitchen.address, home) as again:
         assert current_conversation(again.store, 1) == id
+
+
+def test_a_deleted_conversation_is_gone_for_all(
+    kitchen: Kitchen, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its lines, and with the memory of it that another machine has derived. A conversation
+    that a process uses is kept, and its user is named; a follower learns of the deletion.
+    """
+    monkeypatch.setattr(log, "ELSEWHERE_S", 0.1)
+    created = json.loads(machine.said("first", ["conversation", "new", "doomed", "--json"]))
+    id = created["conversationId"]
+    machine.said("second", ["memory", "--conversation", "doomed"])
+    derived = list((kitchen.directory / "second").glob(f"dispatcher/shared/*/{id}.*"))
+    assert derived
+    words = ["conversation", "delete", "doomed", "--yes"]
+    with closing(open_store(kitchen.address, create=False, is_visible=True)) as holder:
+        owner = holder.conversations.open(id)
+        said = machine.said("second", words, code=1)
+        assert f"process {os.getpid()}" in said and "is in use by" in said
+        owner.close()
+        tail = holder.conversations.tail(id, from_line=None)
+        assert isinstance(tail, RowTail)
+        assert tail.read(limit=1) == [] and not tail.has_more()
+        assert id in machine.said("first", words)
+        assert tail._subscription.wait(10.0)
+        with pytest.raises(NotFoundError):
+            tail.read(limit=1)
+        tail.close()
+    lines = "SELECT count(*) FROM conversation_lines WHERE log NOT IN (SELECT number FROM conversations)"
+    assert kitchen.rows.execute(lines).fetchall() == [(0,)]
+    assert id not in machine.said("second", ["conversation", "list"])
+    assert not any(path.exists() for path in derived)
+    assert "no conversation" in machine.said("second", words, code=5)
 
 
 def test_a_poisoned_conversation_is_named(kitchen: Kitchen, machine: Machine) -> None:

@@ -492,7 +492,7 @@ def test_a_flow_of_a_shared_store_is_exported(scene: Scene, tmp_path: Path) -> N
     assert "diverge" in told("verify", "asks", "--on", "head").out
 
 
-@pytest.mark.parametrize("words", [("fix", "latest"), ("pack", "list")])
+@pytest.mark.parametrize("words", [("fix", "latest"), ("notify", "list")])
 def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) -> None:
     """Otherwise it would show or change another store than the one that is named."""
     del scene
@@ -516,7 +516,7 @@ def test_the_setting_names_the_store(scene: Scene, monkeypatch: pytest.MonkeyPat
     try:
         assert told("threads", "--json").code == 0
         assert told("agents").code == 0
-        assert str(config) in told("pack", "list").err
+        assert str(config) in told("notify", "list").err
         monkeypatch.setenv(STORE_VARIABLE, "postgresql://127.0.0.1:1/none")
         assert told("threads").code != 0
     finally:

@@ -24,30 +24,20 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *(
-            "add",
-            "answer",
-            "archive",
-            "compare",
-            "constructions",
-            "conversation",
-            "diff",
-            "disable",
-            "do",
-        ),
-        *("due", "enable", "explain", "export", "feedback", "fork", "graph", "history", "kill"),
-        *("list", "mcp", "memory", "pause", "proposal", "proposals", "prune", "ps", "queue"),
-        *("queues", "regress", "remove", "resume", "rollback", "run", "schedule", "schedules"),
-        *("serve", "show", "thread", "threads", "verify", "work"),
+        *("action", "add", "answer", "archive", "compare", "constructions", "conversation", "diff"),
+        *("disable", "do", "due", "edit", "enable", "explain", "export", "feedback", "fork"),
+        *("graph", "history", "import", "kill", "list", "log", "mcp", "memory", "pack", "patterns"),
+        *("pause", "proposal", "proposals", "prune", "ps", "queue", "queues", "random", "regress"),
+        *("remove", "resume", "rollback", "run", "schedule", "schedules", "serve", "shell", "show"),
+        *("test", "thread", "threads", "tools", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""
-MAKING_VERBS = frozenset(("add", "do", "run", "work"))
+MAKING_VERBS = frozenset(("action", "add", "do", "run", "shell", "work"))
 """Verbs that make a shared store where there is none. Those that only look at one, and those that
 change what is there, make none, so that a misspelt address stays an error.
 """
 OF_ANY_STORE = frozenset(("store",))
-OF_DIRECTORIES = frozenset(("import",))
 _ADDRESS = f"{__name__}.address"
 _INHERITED: ContextVar[str | None] = ContextVar("inherited", default=None)
 _IS_SHARED = f"{__name__}.is_shared"
@@ -149,8 +139,11 @@ def is_for_shared(context: click.Context | None) -> bool:
 
 
 def makes_store(context: click.Context) -> bool:
-    """Tell whether the verb makes a shared store where there is none."""
-    return context.info_name in MAKING_VERBS
+    """Tell whether the verb makes a shared store where there is none; no verb below another one
+    does.
+    """
+    root, parent = context.find_root(), context.parent
+    return context.info_name in MAKING_VERBS and parent in (None, root)
 
 
 def tell_made(address: str) -> None:
@@ -174,8 +167,6 @@ def on_same_store(command: str) -> str | None:
     if context is None or not context.meta.get(_IS_SHARED) or program != PROGRAM:
         return command
     verb = words.partition(" ")[0]
-    if verb in OF_DIRECTORIES and context.meta.get(_ADDRESS) is not None:
-        return command  # refused if a variable or config.yaml names the store
     if verb not in SHARED_VERBS:
         return command if verb in OF_ANY_STORE else None
     return f"{command}{option_of_store()}"
@@ -210,6 +201,15 @@ def words_of_store() -> list[str]:
 
 
 @contextmanager
+def inherited() -> Iterator[None]:
+    """Use the store that the present verb's option names for the verbs that it runs."""
+    token = _INHERITED.set(_named(click.get_current_context(silent=True)))
+    try:
+        yield
+    finally:
+        _INHERITED.reset(token)
+
+
 def on_present_store(action: Callable[[], None]) -> Callable[[], None]:
     """Return the action for another thread of execution, where it names the present verb's store in
     its messages.
@@ -223,15 +223,6 @@ def on_present_store(action: Callable[[], None]) -> Callable[[], None]:
             action()
 
     return perform
-
-
-def inherited() -> Iterator[None]:
-    """Use the store that the present verb's option names for the verbs that it runs."""
-    token = _INHERITED.set(_named(click.get_current_context(silent=True)))
-    try:
-        yield
-    finally:
-        _INHERITED.reset(token)
 
 
 def _named(context: click.Context | None) -> str | None:

@@ -15,6 +15,7 @@ from ..inputs.options import (
     verbose_option,
 )
 from ..inputs.parameters import gather
+from ..inputs.stores import shared_option
 from ..request_run import submit_request
 from ..runtime import open_engine
 
@@ -26,6 +27,7 @@ from ..runtime import open_engine
 @conversation_option
 @verbose_option
 @detach_option
+@shared_option
 @json_option
 def command(
     *,

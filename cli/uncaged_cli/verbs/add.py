@@ -99,11 +99,19 @@ def register(
     *,
     accept: bool,
     as_json: bool,
-    origin: str = "person",
+    imported: bool = False,
 ) -> None:
-    """Register the flow and print the result; a flow that declares itself disabled is disabled."""
+    """Register the flow and print the result; a flow that declares itself disabled is disabled.
+
+    Args:
+        imported: from an export; it replaces no flow.
+    """
     ask = asker(f"flow {name!r}", accept=accept, shared=engine.address)
-    added = engine.add(name, flow.source, accept=ask, origin=origin)
+    added = (
+        engine.add(name, flow.source, accept=ask, origin="import", follows=None)
+        if imported
+        else engine.add(name, flow.source, accept=ask)
+    )
     if not flow.active:
         engine.registry.set_enabled(added.name, enabled=False)
     if as_json:

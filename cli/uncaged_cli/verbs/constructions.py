@@ -80,6 +80,7 @@ def show_construction(id: str, as_json: bool) -> None:
 
 @command.command("promote", short_help="Move a construction into its flow's patterns.")
 @click.argument("id")
+@shared_option
 @json_option
 def promote_construction(id: str, as_json: bool) -> None:
     """Add the pattern of a construction to its flow, as a new version, and delete the
@@ -97,7 +98,9 @@ def promote_construction(id: str, as_json: bool) -> None:
             f"the construction {one.id} is silent: the parameters of {one.flow} are not those that it was learned with"
         )
     added = add_patterns(engine, one.flow, [one.pattern])
+    # crash here: the flow has the pattern, and the construction, which reads the same, stays
     constructions.remove(one.id)
+    engine.keep_sentences()
     if as_json:
         json_output.document({"flow": one.flow, "hash": added.hash, "pattern": one.pattern})
         return

@@ -221,6 +221,7 @@ def switch(conversation: str, as_json: bool) -> None:
 @command.command("delete", short_help="Delete a conversation; its threads stay.")
 @click.argument("conversation", metavar="NAME", shell_complete=complete_conversations)
 @click.option("--yes", is_flag=True, help="Delete without asking.")
+@shared_option
 @json_option
 def delete(conversation: str, yes: bool, as_json: bool) -> None:
     """Delete a conversation with what it remembers; its threads stay."""

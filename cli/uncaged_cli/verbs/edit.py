@@ -15,6 +15,7 @@ from ..editing import FlowEdit, edited_bundle
 from ..inputs.completion import complete_flows, complete_patterns, complete_programs
 from ..inputs.consent import asker
 from ..inputs.options import accept_option, flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
@@ -108,6 +109,7 @@ from ..runtime import open_engine
     help="Remove a sentence pattern. May be repeated.",
 )
 @accept_option
+@shared_option
 @json_option
 def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> None:
     """Make a new version of FLOW, which was built from a recipe or a script. New permissions must
@@ -125,7 +127,8 @@ def command(*, flow: str, accept: bool, as_json: bool, **changes: object) -> Non
     built = edited_bundle(engine.store.load_bundle(entry.hash, KNOWN), entry.name, edit)
     for line in built.notes:
         note("  ", line)
-    added = engine.add(entry.name, built.source, accept=asker(f"flow {flow!r}", accept=accept))
+    ask = asker(f"flow {flow!r}", accept=accept, shared=engine.address)
+    added = engine.add(entry.name, built.source, accept=ask, follows=entry.hash)
     if as_json:
         fields = {
             "flow": added.name,

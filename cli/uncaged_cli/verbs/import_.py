@@ -7,11 +7,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from uncaged_bundles.errors import RefusedError
 
 from ..display import json_output
 from ..display.output import next_step, note, result
 from ..inputs.options import accept_option, json_option
+from ..inputs.stores import shared_option
 from ..runtime import now_ms, open_engine
 
 
@@ -23,6 +23,7 @@ from ..runtime import now_ms, open_engine
     help="The name of an imported flow (default: the name in FILE).",
 )
 @accept_option
+@shared_option
 @json_option
 def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
     """Import a thread with its bundle from FILE, or a flow if FILE is JSON.
@@ -40,9 +41,7 @@ def command(file: Path, name: str | None, accept: bool, as_json: bool) -> None:
         for line in found.notes:
             note("  ", line)
         called = name or flow_name(found.source)
-        if engine.registry.flow(called) is not None:
-            raise RefusedError(f"a flow {called!r} already exists; choose another name with --name")
-        register(engine, called, found, accept=accept, as_json=as_json, origin="import")
+        register(engine, called, found, accept=accept, as_json=as_json, imported=True)
         return
     from uncaged_engine.threads.transfer import import_thread
 

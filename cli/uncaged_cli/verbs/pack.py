@@ -23,10 +23,12 @@ from ..display.output import (
 from ..display.table import render
 from ..inputs.files import read_bytes
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
     from uncaged_dispatcher.readings.pack_management import PackManager, PackReport
+    from uncaged_engine.api import Engine
 
 EXIT_COLLISIONS = 1
 
@@ -40,6 +42,7 @@ def command() -> None:
 
 @command.command("add", short_help="Register a pack file.")
 @click.argument("file", type=click.Path(path_type=Path))
+@shared_option
 @json_option
 def add(file: Path, as_json: bool) -> None:
     """Register the pack in FILE, or replace the pack of that name. Its flows must be added by
@@ -48,8 +51,9 @@ def add(file: Path, as_json: bool) -> None:
     from uncaged_dispatcher.packs.pack import MAX_PACK_BYTES
 
     data = read_bytes(file, max_bytes=MAX_PACK_BYTES)
-    manager = _manager()
+    engine, manager = _opened()
     report = manager.add(data, str(file))
+    engine.keep_sentences()
     if as_json:
         json_output.document(_document(report))
         return
@@ -63,10 +67,11 @@ def add(file: Path, as_json: bool) -> None:
 
 
 @command.command("list", short_help="List the packs.")
+@shared_option
 @json_option
 def list_packs(as_json: bool) -> None:
     """List the packs: their flows, and whether sentences reach them."""
-    reports, problems = _manager().reports()
+    reports, problems = _opened()[1].reports()
     if as_json:
         json_output.document(
             {"packs": [_document(report) for report in reports], "problems": list(problems)}
@@ -92,10 +97,11 @@ def list_packs(as_json: bool) -> None:
 @click.argument("name")
 @click.option("--brief", is_flag=True, help="Show one sentence of each flow that sentences reach.")
 @click.option("--refresh", is_flag=True, help="List the tools of its MCP server anew.")
+@shared_option
 @json_option
 def show(*, name: str, brief: bool, refresh: bool, as_json: bool) -> None:
     """Show the pack NAME: description, flows with their sentences, entity types, and problems."""
-    report = _manager().report(name, anew=refresh)
+    report = _opened()[1].report(name, anew=refresh)
     if as_json:
         json_output.document(_document(report))
         return
@@ -142,10 +148,13 @@ def _show_offer(report: PackReport) -> None:
 
 @command.command("remove", short_help="Remove a registered pack file.")
 @click.argument("name")
+@shared_option
 @json_option
 def remove(name: str, as_json: bool) -> None:
     """Remove the pack file that was registered as NAME; its flows stay."""
-    _manager().remove(name)
+    engine, manager = _opened()
+    manager.remove(name)
+    engine.keep_sentences()
     if as_json:
         json_output.document({"pack": name, "removed": True})
         return
@@ -154,6 +163,7 @@ def remove(name: str, as_json: bool) -> None:
 
 @command.command("enable", short_help="Let sentences reach the flows of a pack.")
 @click.argument("name")
+@shared_option
 @json_option
 def enable(name: str, as_json: bool) -> None:
     """Let sentences reach the flows of the pack NAME again."""
@@ -162,6 +172,7 @@ def enable(name: str, as_json: bool) -> None:
 
 @command.command("disable", short_help="Hide the flows of a pack from sentences.")
 @click.argument("name")
+@shared_option
 @json_option
 def disable(name: str, as_json: bool) -> None:
     """Hide the flows of the pack NAME from sentences; `run` still starts them."""
@@ -171,13 +182,16 @@ def disable(name: str, as_json: bool) -> None:
 @command.command("scan", short_help="Find sentences that flows of two packs read.")
 @click.option("--error", "as_error", is_flag=True, help="Exit with 1 if there is one.")
 @click.option("--fuzzy", is_flag=True, help="Also list flows whose descriptions are alike.")
+@shared_option
 @json_option
 def scan(*, as_error: bool, fuzzy: bool, as_json: bool) -> int:
     """Find flows of different packs that read a common sentence, each with such a sentence."""
     from uncaged_dispatcher.readings.collision_scan import similar_flows, static_collisions
     from uncaged_dispatcher.readings.interpreter import Interpreter
 
-    interpreter = Interpreter(open_engine())
+    engine = open_engine()
+    engine.read_sentences()
+    interpreter = Interpreter(engine)
     found = static_collisions(interpreter)
     similar = similar_flows(interpreter) if fuzzy else []
     interpreter.close()
@@ -198,17 +212,22 @@ def scan(*, as_error: bool, fuzzy: bool, as_json: bool) -> int:
 
 
 def _set_enabled(name: str, *, enabled: bool, as_json: bool) -> None:
-    _manager().set_enabled(name, enabled)
+    engine, manager = _opened()
+    manager.set_enabled(name, enabled)
+    engine.keep_sentences()
     if as_json:
         json_output.document({"pack": name, "enabled": enabled})
         return
     result(f"the pack {name} is {'enabled' if enabled else 'disabled'}")
 
 
-def _manager() -> PackManager:
+def _opened() -> tuple[Engine, PackManager]:
+    """Return the engine, and the packs of its store."""
     from uncaged_dispatcher.readings.pack_management import PackManager
 
-    return PackManager(open_engine())
+    engine = open_engine()
+    engine.read_sentences()
+    return engine, PackManager(engine)
 
 
 def _document(report: PackReport) -> Mapping[str, object]:

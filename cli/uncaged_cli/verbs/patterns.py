@@ -12,6 +12,7 @@ from uncaged_bundles.errors import UsageError
 from ..display import json_output
 from ..display.output import PROGRAM, Styled, next_step, note, result
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def command() -> None:
 @command.command("suggest", short_help="Suggest patterns for a flow.")
 @flow_argument
 @click.option("--write", is_flag=True, help="Add the patterns to the flow, as a new version.")
+@shared_option
 @json_option
 def suggest(*, flow: str, write: bool, as_json: bool) -> None:
     """Suggest patterns for FLOW: from its examples, from sentences that a model translated to it,
@@ -37,6 +39,7 @@ def suggest(*, flow: str, write: bool, as_json: bool) -> None:
     another flow; what fails is listed with the reason. No model is asked.
     """
     engine = open_engine()
+    engine.read_sentences()
     engine.registry.resolve(flow)
     if engine.registry.flow(flow) is None:
         raise UsageError(f"{flow} is a bundle; patterns are suggested for a flow, by its name")
@@ -48,6 +51,7 @@ def suggest(*, flow: str, write: bool, as_json: bool) -> None:
 
         added = add_patterns(engine, flow, [one.pattern for one in usable])
         remove_promoted(engine, flow, usable)
+        engine.keep_sentences()
     if as_json:
         json_output.document(
             {

@@ -12,6 +12,7 @@ from ..catalog import nearest
 from ..display import json_output
 from ..display.output import note, result
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..request_run import submit_request
 from ..runtime import open_engine
 
@@ -19,12 +20,14 @@ from ..runtime import open_engine
 @click.command()
 @click.option("--pack", metavar="PACK", help="Choose among the flows of this pack.")
 @click.option("--run", "runs", is_flag=True, help="Run the sentence, as `do` does.")
+@shared_option
 @json_option
 def command(*, pack: str | None, runs: bool, as_json: bool) -> int:
     """Print an example sentence of an enabled flow, chosen at random."""
     from uncaged_dispatcher.readings.overview import example_sentences
 
     engine = open_engine()
+    engine.read_sentences()
     found = example_sentences(engine)
     if pack is not None:
         names = sorted({one.pack for one in found if one.pack})

@@ -13,6 +13,7 @@ from uncaged_bundles.errors import UncagedError, without_thread
 from ..display import json_output
 from ..display.output import Styled, next_step, note, result
 from ..inputs.options import flow_argument, json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ NO_EXPECTATION = (
 
 @click.command()
 @flow_argument
+@shared_option
 @json_option
 def command(flow: str, as_json: bool) -> int:
     """Run the examples of FLOW and check their results.

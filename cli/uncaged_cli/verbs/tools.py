@@ -10,6 +10,7 @@ from ..display import json_output
 from ..display.output import Piece, Styled, next_step, note, table, text_width
 from ..display.table import render
 from ..inputs.options import json_option
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 HEADERS = ("tool", "arguments", "")
@@ -22,6 +23,7 @@ HEADERS = ("tool", "arguments", "")
     type=click.Choice(["anthropic", "openai", "mcp"]),
     help="Print JSON in the format of this endpoint or client.",
 )
+@shared_option
 @json_option
 def command(form: str | None, as_json: bool) -> None:
     """List the enabled flows as tools, with the description that a model gets."""
