@@ -98,7 +98,7 @@ def promote_construction(id: str, as_json: bool) -> None:
             f"the construction {one.id} is silent: the parameters of {one.flow} are not those that it was learned with"
         )
     added = add_patterns(engine, one.flow, [one.pattern])
-    # crash here: the flow has the pattern, and the construction, which reads the same, stays
+    # after the version: until it is deleted, the construction reads the same sentences
     constructions.remove(one.id)
     engine.keep_sentences()
     if as_json:

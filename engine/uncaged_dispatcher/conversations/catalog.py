@@ -170,7 +170,6 @@ def delete_conversation(store: Store, id: str) -> None:
             ) from exc
         except NotFoundError as exc:
             raise NotFoundError(f"no conversation {id}") from exc
-        # crash here: the current conversation is one that is gone, and the next command makes one
         if _current(store) == id:
             _current_path(store).unlink(missing_ok=True)
         socket_of(store, id).unlink(missing_ok=True)

@@ -16,7 +16,8 @@ from .replica import Replica
 
 def store_shared(replica: Replica, files: ThreadFiles, origin: ThreadOrigin) -> None:
     """Store a thread that was checked: what it refers to, then its lines with their origin, whole
-    or not at all. Blobs without their thread are removed by `prune`.
+    or not at all. Blobs without their thread are removed by `prune`; markers of its children say
+    nothing without it.
 
     Raises:
         RefusedError: the store has the thread. DamagedError: it has another bundle with its hash.
@@ -32,7 +33,6 @@ def store_shared(replica: Replica, files: ThreadFiles, origin: ThreadOrigin) -> 
             if backend.threads.locate(child).id == child:
                 continue  # it is held here
         backend.threads.mark_removed(bundle.hash, child)
-    # crash here: markers of threads that the store does not have, of a parent that it has not
     backend.threads.start(
         ThreadEntry(bundle=bundle.hash, id=thread, place=-1),
         files.journal.splitlines(keepends=True),
