@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from .threads.forking import ForkPlan
     from .threads.housekeeping import Archived, Pruned
     from .threads.logs import LogReader, StoreLogReader
-    from .threads.paging import ThreadCounts, ThreadPage
     from .threads.regression import PastThread
     from .threads.transfer import ThreadFiles
 
