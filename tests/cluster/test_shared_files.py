@@ -4,21 +4,17 @@ another one with other directories finishes, and the person's repository gets th
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from testbed.bundles import source
-from testbed.foreground import environment
+from testbed.cluster_commands import Told, told, worker
 from testbed.postgres import PostgresServer
 from testbed.repositories import contents, git, make_repository
 from testbed.roles import ROLE
@@ -27,7 +23,6 @@ from uncaged_bundles.errors import DamagedError, RefusedError, UsageError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_bundles.storage.store import Store
 from uncaged_cli.entry import STORE_VARIABLE
-from uncaged_cli.main import run as run_words
 from uncaged_cluster.store import open_store
 from uncaged_engine.api import Engine
 from uncaged_engine.shared_engine import shared_engine
@@ -54,40 +49,6 @@ COMMIT = """
 git add --all && git -c user.name=A -c user.email=a@example.org commit -qm mended
 printf '{"status": "done"}'
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """What a command said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-def told(*words: str) -> Told:
-    """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = run_words(words)
-    return Told(code=code, out=out.getvalue(), err=err.getvalue())
-
-
-@contextmanager
-def worker(address: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a worker with a directory of its own, in another one than the repository."""
-    home.mkdir()
-    words = [sys.executable, "-m", "uncaged_cli", "work", "--store", address]
-    variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
-    with subprocess.Popen(words, env=variables, cwd=home) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ lets it go on.
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -12,15 +11,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from psycopg import sql
 from testbed.answering import answering
 from testbed.bundles import source, thread_id
+from testbed.cluster_commands import told
 from testbed.foreground import at_window, environment
 from testbed.journals import Script
 from testbed.postgres import PostgresServer
@@ -29,7 +28,6 @@ from testbed.windows import Window, window
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_cli.entry import STORE_VARIABLE
-from uncaged_cli.main import run as run_words
 from uncaged_cluster.admitting import COUNT_RUNNING, FIRST_WAITING, WAITING_KINDS
 from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import PostgresStore, open_store
@@ -89,27 +87,6 @@ def held_server() -> Iterator[HeldServer]:
     with answering(hold) as held.port:
         yield held
         held.allowed.release(100)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """What a command said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-def told(*words: str) -> Told:
-    """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = run_words(words)
-    return Told(code=code, out=out.getvalue(), err=err.getvalue())
 
 
 @dataclass(frozen=True, kw_only=True)
