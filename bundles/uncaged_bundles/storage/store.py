@@ -266,7 +266,7 @@ class Store:
             NotFoundError: there is no such file.
             DamagedError: the file's bytes have another hash.
         """
-        source = self._bundle_source(hash)
+        source = self.bundle_source(hash)
         from ..validation.validate import read_bundle  # not for a look-up of a flow or a thread
 
         return read_bundle(source) if known_effects is None else read_bundle(source, known_effects)
@@ -280,9 +280,12 @@ class Store:
         """
         from ..validation.validate import read_descriptor
 
-        return read_descriptor(self._bundle_source(hash), known_effects)
+        return read_descriptor(self.bundle_source(hash), known_effects)
 
-    def _bundle_source(self, hash: BundleHash) -> bytes:
+    def bundle_source(self, hash: BundleHash) -> bytes:
+        """Return the bytes of the bundle with this hash, which are hashed again. Raises: as
+        `load_bundle`.
+        """
         path = self.bundle_path(hash)
         source = read_if_there(path)
         if source is None:

@@ -91,9 +91,9 @@ class ReplicaStore(ScratchStore):
     def find_bundles(self) -> list[BundleHash]:
         return self.backend.bundles.hashes()
 
-    def _bundle_source(self, hash: BundleHash) -> bytes:
+    def bundle_source(self, hash: BundleHash) -> bytes:
         self.bring_bundle(hash)
-        return ScratchStore._bundle_source(self, hash)
+        return Store.bundle_source(self, hash)
 
     def was_removed(self, thread_id: ThreadId) -> bool:
         with suppress(NotFoundError):

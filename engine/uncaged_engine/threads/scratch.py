@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uncaged_bundles.errors import UncagedError
-from uncaged_bundles.ids import ThreadId, new_thread_id
+from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.storage.store import DATA_SUFFIX, Store
 
 from ..journal import archive, lock
@@ -52,6 +52,28 @@ class ScratchStore(Store):
     @property
     def work(self) -> Path:
         return self.scratch / "work"
+
+    @property
+    def bundles(self) -> Path:
+        return self.person.bundles
+
+    @property
+    def registry_path(self) -> Path:
+        return self.person.registry_path
+
+    @property
+    def documents(self) -> Path:
+        return self.person.documents
+
+    @property
+    def derived(self) -> Path:
+        return self.person.derived
+
+    def has_bundle(self, hash: BundleHash) -> bool:
+        return self.person.has_bundle(hash)
+
+    def bundle_source(self, hash: BundleHash) -> bytes:
+        return self.person.bundle_source(hash)
 
 
 @contextmanager
@@ -127,6 +149,8 @@ def _remove(scratch: ScratchStore, fresh: Path | None) -> None:
     """Remove all that a scratch store has: also what its threads hold outside of it, such as refs
     in a repository, and their agents' processes.
     """
+    if scratch.work.is_dir():
+        sweep(scratch)  # trials of its own, as of a worker that proves a fix
     for _, thread, path in scratch.find_threads() if scratch.logs.is_dir() else ():
         # what cannot be removed now is a leftover of another program's directory, not of the store
         with suppress(UncagedError, OSError, ValueError):
