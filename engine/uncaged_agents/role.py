@@ -14,7 +14,7 @@ Rule 3: no secret that was handed to an agent is in anything that is returned or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,20 @@ class RoleHandler(Handler):
 
         found = changes_of_step(store, thread, start, step, environment)
         return None if found is None else found.document()
+
+    def repository(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        steps: Sequence[Mapping[str, Any]],
+        environment: Mapping[str, str],
+    ) -> Path | None:
+        workspace = Workspace.of(start, store, thread, environment=environment)
+        if workspace is None:
+            return None
+        workspace.bring(steps)
+        return workspace.repository
 
     def past_refusal(self, past: PastEffect) -> str | None:
         return refused_call(past)

@@ -152,10 +152,15 @@ class FreshWorkspace:
     @classmethod
     @contextmanager
     def fresh(
-        cls, files: StepFiles | None, environment: Mapping[str, str]
+        cls,
+        files: StepFiles | None,
+        environment: Mapping[str, str],
+        repository: Path | None = None,
     ) -> Iterator[FreshWorkspace]:
         """Yield a workspace with the files that the step found, or an empty one, and remove it.
 
+        Args:
+            repository: has the commits; None: that in which the thread was started.
         Raises:
             NotFoundError: the repository or the commit is gone.
         """
@@ -165,7 +170,7 @@ class FreshWorkspace:
             workspace = cls(top, files, environment)
             if files is not None:
                 try:
-                    workspace._fill(files)
+                    workspace._fill(files, repository or files.repository)
                 except (GitError, WorkspaceError) as exc:
                     raise NotFoundError(
                         f"the files that the step found are gone from {files.repository}: {exc}"
@@ -207,9 +212,9 @@ class FreshWorkspace:
         )
         return one is not None and one == other
 
-    def _fill(self, files: StepFiles) -> None:
+    def _fill(self, files: StepFiles, repository: Path) -> None:
         """Copy the objects of both commits, so that nothing is shared with the repository."""
-        source, own = self._git(files.repository), self._git(self.top)
+        source, own = self._git(repository), self._git(self.top)
         own.run("init", "--quiet")
         commits = "\n".join(filter(None, (files.before, files.after))).encode() + b"\n"
         packed = source.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=commits)

@@ -551,22 +551,32 @@ def shared_engine(
             reason why it waits.
     Raises: as `stores.opening.open_store`.
     """
-    chosen = chance or Chance()
-    with opened_shared(address, is_visible=is_visible, made=made) as backend:
+    with (
+        opened_shared(address, is_visible=is_visible, made=made) as backend,
+        engine_on(backend, home, report=report, chance=chance or Chance()) as engine,
+    ):
+        if made is not None:
+            engine.add_shipped_flows()
+        yield engine
 
-        def bring(text: str) -> tuple[BundleHash, ThreadId, Path]:
-            return copies.bring(text)
 
-        with replica(backend, home, chosen, bring=bring) as in_directory:
-            copies = ThreadCopies(in_directory, backend.queue)
-            engine = SharedEngine(backend, in_directory, copies, chosen, report)
-            if made is not None:
-                engine.add_shipped_flows()
-            try:
-                yield engine
-            finally:
-                engine.close()
-                copies.close()
+@contextmanager
+def engine_on(
+    backend: SharedStore, home: Store, *, report: Callable[[str], None], chance: Chance
+) -> Iterator[SharedEngine]:
+    """Yield the engine of a shared store that is open. Args: as `shared_engine`."""
+
+    def bring(text: str) -> tuple[BundleHash, ThreadId, Path]:
+        return copies.bring(text)
+
+    with replica(backend, home, chance, bring=bring) as in_directory:
+        copies = ThreadCopies(in_directory, backend.queue)
+        engine = SharedEngine(backend, in_directory, copies, chance, report)
+        try:
+            yield engine
+        finally:
+            engine.close()
+            copies.close()
 
 
 def _status(status: str, message: str, place: int, **more: object) -> Event:

@@ -81,16 +81,18 @@ def case_in(tree: Path) -> FixCase:
 
 
 def directory_in(tree: Path) -> Path:
-    """Return the caller's directory, as the files in a scratch repository name it.
+    """Return the caller's directory, as the files in a scratch repository name it; else that of
+    this process, a worker of a shared store.
 
     Raises:
-        AgentFailed: they do not.
+        AgentFailed: they cannot be read.
     """
     try:
         lines = read_file(tree / ERROR_FILE).splitlines()
-        return Path(next(one.removeprefix(DIRECTORY) for one in lines if one.startswith(DIRECTORY)))
-    except (OSError, ValueError, StopIteration) as exc:
+    except (OSError, ValueError) as exc:
         raise AgentFailed(f"{ERROR_FILE} cannot be read: {exc}") from exc
+    named = (one.removeprefix(DIRECTORY) for one in lines if one.startswith(DIRECTORY))
+    return Path(next(named, Path.cwd()))
 
 
 def _records(path: Path) -> list[dict[str, object]]:

@@ -28,6 +28,7 @@ __all__ = [
     "FLOW_FILE",
     "PAGE_FILE",
     "FailedThread",
+    "directory_of",
     "failed_thread",
     "files_of",
     "has_wrong_result",
@@ -99,20 +100,27 @@ def failed_thread(engine: Engine, text: str) -> FailedThread:
     )
 
 
+def directory_of(engine: Engine, directory: Path) -> Path | None:
+    """Return the directory to which relative paths belong: the caller's; None for that of the
+    worker, on which it depends in a shared store.
+    """
+    return None if engine.is_shared else directory
+
+
 def files_of(
-    failed: FailedThread, directory: Path, page: Mapping[str, Any] | None = None
+    failed: FailedThread, directory: Path | None, page: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
     """Return the files of the scratch repository, by name.
 
     Args:
-        directory: that of the caller, to which relative paths belong. page: what a web flow finds
+        directory: as `directory_of` says. page: what a web flow finds
             on its page by now, None if it was not looked at.
     """
     case = failed.case
     lines = [
         f"flow: {failed.flow}@{failed.bundle.hash}",
         f"thread: {failed.id}",
-        f"{DIRECTORY}{directory}",
+        *(() if directory is None else (f"{DIRECTORY}{directory}",)),
         f"step: {case.place}",
         f"error: {case.word}",
         f"cause: {case.cause}",

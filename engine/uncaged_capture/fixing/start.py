@@ -11,10 +11,9 @@ from typing import Any
 from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine, RunOptions
-from uncaged_engine.services.proposals import Proposals
 
 from .agent import KIND
-from .failed import FIX_FLOW, FailedThread, failed_thread, files_of
+from .failed import FIX_FLOW, FailedThread, directory_of, failed_thread, files_of
 from .pages import look_at_page
 from .repeated import repeated_failure
 from .scratch import make_repository
@@ -53,17 +52,18 @@ def start_fix(
 
     Args:
         agents: agents by role, "" for both; the built-in one without any. directory, environment:
-            those of trials. attended: as in `RunOptions`.
+            those of trials, on this machine. attended: as in `RunOptions`.
     Raises:
         RefusedError: as `failed_thread`; or it failed in the same way within a day of a fix.
     """
     failed = failed_thread(engine, text)
-    if (reason := repeated_failure(Proposals(engine.store), failed, now_ms)) is not None:
+    if (reason := repeated_failure(engine.proposals, failed, now_ms)) is not None:
         raise RefusedError(reason)
     page = look_at_page(engine, failed.bundle, failed.case, environment)
     _sweep(engine.store.root / PLACE, now_ms)
     repository = engine.store.root / PLACE / f"{failed.id}-{now_ms}"
-    make_repository(repository, files_of(failed, directory, page), environment)
+    files = files_of(failed, directory_of(engine, directory), page)
+    make_repository(repository, files, environment)
     # crash here: a repository that no thread works in; a later fix sweeps it
     thread = engine.run(
         FIX_FLOW,

@@ -419,6 +419,24 @@ class Handler(ABC):
         del store, thread, start, step, environment
         return None
 
+    def repository(
+        self,
+        store: Store,
+        thread: ThreadId,
+        start: Mapping[str, Any],
+        steps: Sequence[Mapping[str, Any]],
+        environment: Mapping[str, str],
+    ) -> Path | None:
+        """Return the git repository with the commits that finished steps of the kind recorded; None
+        for a thread without files.
+
+        Args: as `file_changes`.
+        Raises:
+            UncagedError: the files are not here any more.
+        """
+        del store, thread, start, steps, environment
+        return None
+
     def tools(self, options: Mapping[str, object], context: EffectContext) -> EffectTools | None:
         """Return the kind's operations as tools of a role's agent; None for a kind that has none.
 
