@@ -86,6 +86,22 @@ class Limits:
         del before, after
         yield from ()
 
+    @classmethod
+    def needs(cls, limits: Mapping[str, object]) -> frozenset[str]:
+        """Return what a worker of a shared store must offer to perform the effects; nothing if each
+        one can.
+        """
+        del limits
+        return frozenset()
+
+    @classmethod
+    def of_one_machine(cls, limits: Mapping[str, object]) -> str:
+        """Return what the effects use that belongs to one machine, so that no worker of a shared
+        store can perform them; "" if there is nothing.
+        """
+        del limits
+        return ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleLimits(Limits):

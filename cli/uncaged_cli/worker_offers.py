@@ -49,12 +49,16 @@ def split_names(texts: Iterable[str]) -> list[str]:
 
 
 def found_offers(config: Config) -> Iterator[str]:
-    """Yield what this machine has: a browser, and the agents that can answer here. Nothing is
-    started and no request is sent.
+    """Yield what this machine has: a browser, the agents that can answer here, and the MCP servers
+    of its config. Nothing is started and no request is sent.
     """
+    if is_installed("do"):
+        from uncaged_dispatcher.mcp.effect import server_need
+
+        yield from map(server_need, config.mcp_servers)
     if is_installed("browser"):
         from uncaged_browser.browsers.installed import installed_browsers
-        from uncaged_engine.shared.needs import BROWSER
+        from uncaged_browser.effect.limits import BROWSER
 
         if any(one.usable for one in installed_browsers(os.environ)):
             yield BROWSER

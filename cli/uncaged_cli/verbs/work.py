@@ -53,7 +53,7 @@ DEFAULT_SLOTS = 4
     "--offers",
     multiple=True,
     metavar="NAME,…",
-    help="Offer this besides the browser and the agents that are found here; `none` leaves those out. For `queue set FLOW --needs`.",
+    help="Offer this besides the browser, agents and MCP servers of this machine; `none` leaves those out. For `queue set FLOW --needs`.",
 )
 @click.option(
     "--listen",

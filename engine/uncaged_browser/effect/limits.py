@@ -9,7 +9,10 @@ from uncaged_bundles import shapes
 from uncaged_bundles.limits import NO_SECRETS, FetchLimits, Limits, Texts
 from uncaged_bundles.records import dataclass
 
-__all__ = ["BrowserLimits"]
+__all__ = ["BROWSER", "BrowserLimits"]
+
+BROWSER = "browser"
+"""What a worker with a browser offers."""
 
 Profile = Literal["fresh", "kept"]
 OPEN_TABS = "it sees and uses the open tabs and the logins of your browser session"
@@ -44,3 +47,15 @@ class BrowserLimits(Limits):
         """Yield a sentence when a bundle gets the browser session's own tabs."""
         if after.get("profile") == "kept" and before.get("profile") != "kept":
             yield OPEN_TABS
+
+    @classmethod
+    def needs(cls, limits: Mapping[str, object]) -> frozenset[str]:
+        del limits
+        return frozenset({BROWSER})
+
+    @classmethod
+    def of_one_machine(cls, limits: Mapping[str, object]) -> str:
+        """Name the session of the kept profile."""
+        if limits.get("profile") != "kept":
+            return ""
+        return "the tabs and logins of one machine's browser session"

@@ -34,6 +34,16 @@ class McpLimits(Limits):
     meaning = "call tools of your MCP servers"
     tools: Names = ()
 
+    @classmethod
+    def needs(cls, limits: Mapping[str, object]) -> frozenset[str]:
+        """Return the servers, which a worker has in its config."""
+        return frozenset(server_need(tool.partition("/")[0]) for tool in cls.of(limits).tools)
+
+
+def server_need(server: str) -> str:
+    """Return what a worker with an MCP server of this name offers."""
+    return f"mcp:{server}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBody:

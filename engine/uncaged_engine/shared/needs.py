@@ -9,19 +9,20 @@ from uncaged_bundles.errors import UncagedError
 from uncaged_bundles.validation.validate import Bundle
 
 from .. import plugins
+from ..effect_kinds import KNOWN
 
-BROWSER = "browser"
 AGENT = "agent:"
 """Before the kind of an agent, or the program that plays one."""
 
 
 def needs_of(bundle: Bundle, start: Mapping[str, Any]) -> frozenset[str]:
-    """Return what a thread needs: ``browser`` for a flow that may use one, and ``agent:KIND`` for
-    each agent in its start record that not every machine has; ``agent:PROGRAM`` for a coding
-    program.
+    """Return what a thread needs: what the effects of its policy do (`Limits.needs`), and
+    ``agent:KIND`` for each agent in its start record that not every machine has; ``agent:PROGRAM``
+    for a coding program.
     """
-    browser = {BROWSER} if BROWSER in bundle.descriptor.policy.limits else set()
-    return frozenset(browser.union(_agents(start.get("agents") or {})))
+    policy = bundle.descriptor.policy.limits
+    effects = (KNOWN[kind].needs(limits) for kind, limits in policy.items())
+    return frozenset(_agents(start.get("agents") or {})).union(*effects)
 
 
 def agent_need(use: str, settings: Mapping[str, Any]) -> str:

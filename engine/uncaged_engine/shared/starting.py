@@ -12,6 +12,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.validation.validate import Bundle
 
 from ..door.preparing import RunOptions
+from ..effect_kinds import KNOWN
 from ..journal import chain, lines
 from ..settings.loading import load
 from ..state.observe import start_in
@@ -19,32 +20,8 @@ from ..stores.protocol import ThreadEntry, ThreadNotes
 from ..threads.starting import Chance, new_start, start_line
 from .admission import Turn, TurnKind
 from .dispatch import Dispatcher
-from .needs import BROWSER, needs_of
+from .needs import needs_of
 from .replica import Replica
-
-CARRIED_KINDS = frozenset(
-    (
-        *(
-            "all",
-            "ask",
-            "browser",
-            "catalog",
-            "fetch",
-            "flow",
-            "http",
-            "llm",
-            "null",
-            "now",
-            "role",
-            "script",
-            "search",
-        ),
-        "sleep",
-    )
-)
-"""Effect kinds that need nothing of the machine that starts a thread but what is carried in its
-store, and a browser of the worker.
-"""
 
 
 def start_shared(
@@ -135,27 +112,13 @@ def require_carried(bundle: Bundle) -> None:
     """Refuse a flow that a worker on another machine could not carry out.
 
     Raises:
-        RefusedError: it needs something of this machine.
+        RefusedError: its policy allows effects that use something of one machine.
     """
-    others = sorted(set(bundle.descriptor.policy.limits) - CARRIED_KINDS)
-    if others:
-        raise RefusedError(
-            f"{bundle.descriptor.name} uses {', '.join(others)}, which a shared store's workers cannot do yet; run it without --store"
-        )
-    require_fresh_profile(bundle)
-
-
-def require_fresh_profile(bundle: Bundle) -> None:
-    """Refuse a flow that works in the tabs of one machine's browser session.
-
-    Raises:
-        RefusedError: its policy has the kept profile.
-    """
-    if bundle.descriptor.policy.limits.get(BROWSER, {}).get("profile") == "kept":
-        raise RefusedError(
-            f"{bundle.descriptor.name} uses the tabs and logins of one machine's browser session, which no worker"
-            " has; run it without --store, or let its policy have a fresh profile"
-        )
+    for kind, limits in bundle.descriptor.policy.limits.items():
+        if used := KNOWN[kind].of_one_machine(limits):
+            raise RefusedError(
+                f"{bundle.descriptor.name} uses {used}, which no worker has; run it without --store"
+            )
 
 
 def require_files(bundle: Bundle, start: Mapping[str, object]) -> None:
