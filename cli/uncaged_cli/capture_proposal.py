@@ -9,6 +9,7 @@ import click
 
 from .catalog import is_installed
 from .display.output import is_terminal, next_step, note
+from .inputs.stores import words_of_store
 from .main import run
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ def propose_capture(
         wanted: the person asked for it; else the config decides. asks: whether a question may be
             asked here.
     """
-    if engine.is_shared:
-        if wanted:
-            note("a flow is made of a thread in a directory; this one is in a shared store")
-        return
     if not is_installed(VERB) or not (wanted or engine.config.capture == "propose"):
         return
     view = engine.thread(thread_id)
@@ -46,7 +43,7 @@ def propose_capture(
         next_step(f"uncaged-workflow {' '.join(words)}")
         return
     if click.confirm("Make a flow of what the agent did?", default=False, err=True):
-        run(words)
+        run([*words, *words_of_store()])
     else:
         note("nothing was saved")
 

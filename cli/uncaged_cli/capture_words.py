@@ -127,6 +127,7 @@ def misread(engine: Engine, flow: str, schema: Mapping[str, object], words: Patt
     proposal = PatternProposal(
         pattern=words.pattern, sentence=words.sentence, params=words.values, origin="model"
     )
+    engine.read_sentences()
     with closing(Interpreter(engine)) as interpreter:
         checked = checked_patterns(interpreter, flow, schema, [proposal], ENOUGH_WORDS)
     return (checked[0].refused or "") if checked else "the flow reads its sentence already"

@@ -55,7 +55,8 @@ class CapturedFlow:
         """
         name, source = self._candidate.wording.name, self._candidate.source()
         self._granted = self._engine.widened_by(name, source)
-        asker(f"flow {name!r}", accept=accept)(self._granted or ("what it was granted before",))
+        ask = asker(f"flow {name!r}", accept=accept, shared=self._engine.address)
+        ask(self._granted or ("what it was granted before",))
         note("proof run …")
         return self._candidate.prove(self._engine, _may_act(resend=resend))
 

@@ -11,6 +11,7 @@ from uncaged_bundles.errors import UncagedError, without_thread
 
 from .display import json_output
 from .display.output import Styled, next_step, note, result
+from .inputs.stores import on_same_store
 from .runtime import now_ms
 
 if TYPE_CHECKING:
@@ -87,13 +88,12 @@ def show_failure(started: StartedFix) -> None:
 
 def show_proposal(engine: Engine, started: StartedFix, report: Mapping[str, Any]) -> None:
     """Print what was proposed: new permissions, the change, the evidence, the commands."""
-    from uncaged_engine.proposals import Proposals
     from uncaged_engine.services.flows import compare
 
     from .display.changes import coloured
     from .verbs.proposal import show_contradictions
 
-    proposals = Proposals(engine.store)
+    proposals = engine.proposals
     version = proposals.versions(proposals.find(str(report["proposalId"])))
     show_contradictions(version)
     if version.widened:
@@ -126,10 +126,9 @@ def finishing_command(engine: Engine, started: StartedFix, report: Mapping[str, 
     import shlex
 
     from uncaged_capture.fixing.values import changed_values, lost_values
-    from uncaged_engine.proposals import Proposals
 
     failed = started.failed
-    proposals = Proposals(engine.store)
+    proposals = engine.proposals
     version = proposals.versions(proposals.find(str(report["proposalId"])))
     changed = changed_values(failed.case.params, version.before, version.after, Path.cwd())
     if not changed:
@@ -174,7 +173,7 @@ def document(
         "proposalId": report.get("proposalId"),
         "problems": list(report.get("problems", [])),
         "evidence": report.get("evidence", {}),
-        "finish": finishing_command(engine, started, report)
+        "finish": on_same_store(finishing_command(engine, started, report))
         if report.get("state") == "open"
         else "",
     }

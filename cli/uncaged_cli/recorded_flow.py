@@ -104,7 +104,8 @@ class RecordedFlow:
         """
         self._granted = self._engine.widened_by(self._name, self._source())
         if self._granted:
-            asker(f"flow {self._name!r}", accept=accept)(self._granted)
+            ask = asker(f"flow {self._name!r}", accept=accept, shared=self._engine.address)
+            ask(self._granted)
         note("proof run …")
         return self._run(session, self.values, send_asker(self._recipe["steps"], send=resend))
 

@@ -149,10 +149,8 @@ def _named(call: TraceCall) -> object:
 
 
 def thread_of(engine: Engine, id: object, flow: str) -> ThreadView | None:
-    """Return a thread of this machine that ran a flow with success; None if *id* names no such."""
-    if not isinstance(id, str) or not is_thread_id(id):
-        return None
-    if engine.store.journal_of(ThreadId(id)) is None:
+    """Return a thread of the store that ran a flow with success; None if *id* names no such."""
+    if not isinstance(id, str) or not is_thread_id(id) or not engine.has_thread(ThreadId(id)):
         return None
     try:
         found = engine.thread(id)

@@ -66,7 +66,7 @@ def test_a_worker_ends_at_once_at_the_second_signal(number: signal.Signals) -> N
             "uncaged-workflow resume ID --store 'postgresql://h/d?schema=s'",
         ),
         ("uncaged-workflow store check x", "uncaged-workflow store check x"),
-        ("uncaged-workflow fix ID", None),
+        ("uncaged-workflow doctor", None),
         ("git merge x", "git merge x"),
     ],
 )

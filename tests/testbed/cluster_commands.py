@@ -39,9 +39,10 @@ def told(*words: str) -> Told:
 
 
 @contextmanager
-def worker(address: str, home: Path) -> Iterator[subprocess.Popen[bytes]]:
+def worker(address: str, home: Path, config: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """Run a worker with a directory of its own, in another one than the repository."""
     home.mkdir()
+    (home / "config.yaml").write_text(config)
     words = [sys.executable, "-m", "uncaged_cli", "work", "--store", address]
     variables = {**environment(), "UNCAGED_WORKFLOW_HOME": str(home)}
     with subprocess.Popen(words, env=variables, cwd=home) as process:

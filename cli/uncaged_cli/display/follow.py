@@ -81,7 +81,7 @@ def follow(
             mark_seen(engine.store, final.summary.thread_id, final.summary.updated_ms)
             if final.summary.spent.unpriced and has_cost_limit(final.start, final.records):
                 note(UNPRICED)
-        if last.exit_code == EXIT_UNSUCCESSFUL and not as_json and not engine.is_shared:
+        if last.exit_code == EXIT_UNSUCCESSFUL and not as_json:
             from ..fixing import fix_if_declared
 
             fix_if_declared(engine, final)

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://",)
 SHARED_VERBS = frozenset(
     (
-        *("action", "add", "answer", "archive", "compare", "constructions", "conversation", "diff"),
-        *("disable", "do", "due", "edit", "enable", "explain", "export", "feedback", "fork"),
-        *("graph", "history", "import", "kill", "list", "log", "mcp", "memory", "pack", "patterns"),
-        *("pause", "proposal", "proposals", "prune", "ps", "queue", "queues", "random", "regress"),
-        *("remove", "resume", "rollback", "run", "schedule", "schedules", "serve", "shell", "show"),
-        *("test", "thread", "threads", "tools", "verify", "work"),
+        *("action", "add", "answer", "archive", "capture", "compare", "constructions"),
+        *("conversation", "diff", "disable", "do", "due", "edit", "enable", "explain", "export"),
+        *("feedback", "fix", "fork", "graph", "history", "import", "kill", "list", "log", "mcp"),
+        *("memory", "pack", "patterns", "pause", "proposal", "proposals", "prune", "ps", "queue"),
+        *("queues", "random", "record", "regress", "remove", "resume", "rollback", "run"),
+        *("schedule", "schedules", "serve", "shell", "show", "test", "thread", "threads", "tools"),
+        *("verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""

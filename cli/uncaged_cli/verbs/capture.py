@@ -14,6 +14,7 @@ from uncaged_bundles.records import replace
 
 from ..inputs.options import accept_option, json_option, thread_argument
 from ..inputs.recording_answers import may_save, named_values
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ FORMS = ("web", "script", "task", "block", "workflow")
 @click.option("--resend", is_flag=True, help="Let the proof run send data again, without asking.")
 @click.option("--unproved", is_flag=True, help="Save the flow even if the proof run fails.")
 @accept_option
+@shared_option
 @json_option
 def command(
     thread: str,

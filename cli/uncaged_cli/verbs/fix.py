@@ -13,6 +13,7 @@ from ..inputs.options import (
     parse_agents,
     thread_argument,
 )
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 
@@ -20,6 +21,7 @@ from ..runtime import open_engine
 @thread_argument
 @agent_option
 @agent_settings_option
+@shared_option
 @json_option
 def command(
     *, thread: str, agents: tuple[str, ...], agent_settings: tuple[str, ...], as_json: bool

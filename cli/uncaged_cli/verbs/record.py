@@ -15,6 +15,7 @@ from uncaged_bundles.names import new_flow_name
 
 from ..inputs.options import accept_option, json_option
 from ..inputs.recording_answers import chosen_parameters, may_save
+from ..inputs.stores import shared_option
 from ..runtime import open_engine
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ FORMATS = ("devtools", "codegen", "selenium", "recording")
     help="Also write the recording to FILE.",
 )
 @accept_option
+@shared_option
 @json_option
 def command(
     *,

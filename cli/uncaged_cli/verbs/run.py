@@ -29,7 +29,7 @@ from ..inputs.options import (
     workspace_options,
 )
 from ..inputs.parameters import gather
-from ..inputs.stores import shared_option
+from ..inputs.stores import shared_option, words_of_store
 from ..main import run as run_words
 from ..runtime import open_engine
 
@@ -124,8 +124,6 @@ def command(
     if learned is not None:
         check_learning(learned, detach=detach, as_json=as_json)
     engine = open_engine()
-    if learned is not None and engine.is_shared:
-        raise UsageError("--learn makes a flow of a thread in a directory; run it without --store")
     if run_options.priority and not engine.is_shared:
         raise UsageError(
             "--priority orders the threads of a shared store; one of a directory starts at once"
@@ -155,7 +153,7 @@ def command(
     if code or detach or as_json:
         return code
     if learned is not None:
-        return run_words(["capture", thread_id, "--name", learned])
+        return run_words(["capture", thread_id, "--name", learned, *words_of_store()])
     propose_capture(engine, thread_id)
     return code
 

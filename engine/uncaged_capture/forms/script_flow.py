@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import PurePosixPath
 from typing import Any
 
 from uncaged_bundles.builders.recipes.flows import ScriptFlow
 from uncaged_bundles.builders.recipes.recipe import parse_recipe
 from uncaged_bundles.builders.recipes.recipe_flow import build_flow
 from uncaged_bundles.errors import EngineBug, NotFoundError, RefusedError
+from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.records import dataclass, replace
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.api import Engine, ThreadView
-from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.registry import KNOWN, handler_for
 from uncaged_engine.services.threads import StepTrace
 from uncaged_engine.services.trials import Decisions, TrialEffect, TrialResult
 
-from ..calls import Command, FileEdit, FileWrite, calls_of
+from ..calls import Command, FileEdit, FileWrite, calls_of, texts_in
 from ..candidate import MayAct
 from ..other_values import OtherRun, run_with
 from ..proving import TrialProof, prove
@@ -28,7 +31,7 @@ from ..wording import Wording, worded
 from ..workspaces import FreshWorkspace, files_of
 from .script import Expected, ScriptCapture, capture_script
 
-__all__ = ["ScriptCandidate", "has_script_calls", "script_candidate"]
+__all__ = ["ScriptCandidate", "has_script_calls", "script_candidate", "worktree_in"]
 
 _COMPLAINTS = "[standard error]\n"
 
@@ -94,7 +97,7 @@ class ScriptCandidate:
             return self._only_reads or may_act(effect)
 
         try:
-            with self._workspace() as workspace:
+            with self._workspace(engine) as workspace:
 
                 def compare(found: TrialResult) -> Sequence[str]:
                     return [*printed_differences(capture.printed, found), *workspace.differences()]
@@ -127,7 +130,7 @@ class ScriptCandidate:
             for one in self.parameters
             if one.type == "path" and one.name in changed
         ]
-        with self._workspace() as workspace:
+        with self._workspace(engine) as workspace:
             may_read = self._only_reads and all(map(workspace.holds, paths))
             return run_with(
                 engine,
@@ -143,10 +146,19 @@ class ScriptCandidate:
         """Whether the script neither sends to hosts nor writes outside of the workspace."""
         return self.capture.sends is None and not self.capture.writes_outside
 
-    def _workspace(self) -> AbstractContextManager[FreshWorkspace]:
-        """Return a fresh workspace with the files that the agent found."""
-        files = files_of(self.view.start, self.view.records, self.seq)
-        return FreshWorkspace.fresh(files, self.environment)
+    def _workspace(self, engine: Engine) -> AbstractContextManager[FreshWorkspace]:
+        """Return a fresh workspace with the files that the agent found.
+
+        Raises:
+            NotFoundError: they are gone.
+        """
+        start, records, thread = self.view.start, self.view.records, self.view.summary.thread_id
+        role = handler_for("role")
+        return FreshWorkspace.fresh(
+            files_of(start, records, self.seq),
+            self.environment,
+            role.repository(engine.store, ThreadId(thread), start, records, self.environment),
+        )
 
 
 def script_candidate(
@@ -182,8 +194,8 @@ def script_candidate(
             f"the trace of step {trace.seq} lacks {trace.left_out:,} calls beyond its limit"
         )
     files = files_of(view.start, view.records, trace.seq)
-    tree = engine.store.work / thread
-    top = str(tree / files.subdirectory) if files is not None else ""
+    tree = worktree_in(trace, thread) if engine.is_shared else str(engine.store.work / thread)
+    top = str(PurePosixPath(tree) / files.subdirectory) if files is not None and tree else ""
     capture = capture_script(
         calls_of(trace, top=top),
         name=name,
@@ -198,6 +210,15 @@ def script_candidate(
         capture=capture,
         environment=environment,
     )
+
+
+def worktree_in(trace: StepTrace, thread: str) -> str:
+    """Return the worktree in which an agent worked on some worker, as its calls name it; "" if none
+    does.
+    """
+    named = re.compile(rf"/[^\s'\"=:]*/{thread}(?=[\s'\"/;&|)]|$)")
+    texts = (text for call in trace.calls for text in texts_in(call["arguments"]))
+    return next((found[0] for text in texts if (found := named.search(text))), "")
 
 
 def has_script_calls(trace: StepTrace) -> bool:

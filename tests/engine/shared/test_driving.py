@@ -30,6 +30,7 @@ from uncaged_engine.stores.directory.owners import FileOwner
 from uncaged_engine.stores.protocol import FenceRaised, StoreBackend
 from uncaged_engine.threads.children import options_of
 from uncaged_engine.threads.preparing import prepare
+from uncaged_engine.threads.scratch import scratch_store
 from uncaged_engine.threads.starting import Chance
 
 PLAN = [
@@ -181,6 +182,18 @@ def test_a_submitted_thread_that_was_never_written_is_given_up(
     placed = place(store, PLANNED)
     word = threads.drive(placed.bundle.hash, placed.thread, 0, lambda _exchange: None)
     assert word == driving.MISSING
+
+
+def test_a_trial_sees_the_flows_of_the_shared_store(
+    store: Store, backend: StoreBackend, copies: Replica
+) -> None:
+    """Not those of this machine's directory."""
+    bundle = place(store, PLANNED).bundle
+    copy_store(DirectoryBackend(store), backend, replace=False, progress=lambda _kind, _count: None)
+    copies.registry.refresh()
+    with scratch_store(copies.files, Chance(clock_ms=lambda: NOW_MS), None) as scratch:
+        assert scratch.load_bundle(bundle.hash).source == bundle.source
+        assert scratch.registry_path.read_bytes() == store.registry_path.read_bytes()
 
 
 def test_a_flow_that_needs_the_starting_machine_is_refused(store: Store) -> None:
