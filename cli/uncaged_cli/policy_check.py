@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uncaged_bundles.clean import shorten
-from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_bundles.errors import UsageError
 
 from .display.output import Styled, note, result
 from .inputs.files import decode_text, parse_json, read_bytes
@@ -46,13 +46,8 @@ def policy_check_of(engine: Engine, flow: str, file: Path) -> PolicyCheck:
     """Check the past effects of *flow* against the policy of *file*.
 
     Raises:
-        NotFoundError: there is no such flow. RefusedError: the store is shared.
+        NotFoundError: there is no such flow.
     """
-    if engine.is_shared:
-        raise RefusedError(
-            f"past effects are not checked against a policy in a shared store; copy {engine.address} to a"
-            " directory with `uncaged-workflow store copy`, and run this with UNCAGED_WORKFLOW_HOME=DIR"
-        )
     from uncaged_capture.past_policies import check_past_policy
 
     policy = read_policy(file)

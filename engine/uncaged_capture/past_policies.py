@@ -11,7 +11,7 @@ from uncaged_bundles.ids import BundleHash, ThreadId
 from uncaged_bundles.policy import Policy, refusal, widening
 from uncaged_bundles.rights import Rights
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.api import Engine, ThreadView, of_flow
+from uncaged_engine.api import Engine, ThreadView
 from uncaged_engine.door.effects import handled
 from uncaged_engine.door.past import PastEffect
 from uncaged_engine.services.blobs import BlobDirectory
@@ -76,7 +76,7 @@ def check_past_policy(engine: Engine, flow: str, policy: Policy) -> PolicyCheck:
     undecided: dict[str, int] = {}
     unread: dict[ThreadId, str] = {}
     threads = effects = 0
-    for summary in reversed(of_flow(engine.threads(), flow)):
+    for summary in engine.first_to_last(flow):
         thread_id = summary.thread_id
         try:
             view = engine.thread(thread_id)

@@ -311,6 +311,12 @@ class Engine:
             )
         return self._last_first(summaries)
 
+    def first_to_last(self, flow: str) -> Iterator[ThreadSummary]:
+        """Yield the threads that were started under a flow's name, those started first first. A
+        shared store's copy of one is removed before the next one.
+        """
+        yield from reversed(of_flow(self.threads(), flow))
+
     def page(
         self,
         wanted: ThreadFilter | None = None,

@@ -215,6 +215,12 @@ class SharedEngine(Engine):
         """List threads (`SharedLists.page`)."""
         return self._lists.page(wanted, before=before, limit=limit, most_read=most_read)
 
+    def first_to_last(self, flow: str) -> Iterator[ThreadSummary]:
+        from .threads.filtering import ThreadFilter, versions_of
+
+        name, versions = versions_of(self.registry, flow)
+        return self._lists.first_to_last(ThreadFilter(flow=name, versions=versions))
+
     def thread(self, text: str) -> ThreadView:
         found = super().thread(text)
         return replace(found, summary=self._copies.with_problem(found.summary))

@@ -18,8 +18,10 @@ from testbed.postgres import PostgresServer
 from testbed.stored_threads import entry_of
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError
 from uncaged_bundles.ids import ThreadId, bundle_hash
+from uncaged_bundles.policy import parse_policy
 from uncaged_bundles.storage.store import Store
 from uncaged_bundles.validation.validate import read_bundle
+from uncaged_capture.past_policies import check_past_policy
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cli.main import run as run_words
 from uncaged_cluster.documents import REGISTRY
@@ -198,8 +200,10 @@ def test_a_change_is_given_up_after_some_tries(
     assert second.registry.entry("busy").enabled and next(marks) == 3
 
 
-def test_past_threads_are_replayed(machines: Machines) -> None:
-    """Of the flow's versions, without those of others; no copy stays here."""
+def test_past_threads_are_replayed_and_checked_against_a_policy(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the flow's versions, oldest first, without those of others; no copy stays here."""
     engine = machines.first
     one, two = version("one", NOW, "past"), version("two", NOW, "past")
     for each in (one, two):
@@ -219,7 +223,13 @@ def test_past_threads_are_replayed(machines: Machines) -> None:
     ]
     assert not any(each.identical for each in engine.check("past", engine.bundle("past")))
     assert engine.check("no-such", engine.bundle("past")) == []
-    assert not list(engine.store.logs.iterdir())
+    monkeypatch.setattr("uncaged_engine.shared.listing.PAGE", 1)
+    refused = check_past_policy(engine, "past", parse_policy({}, KNOWN)).refused
+    assert [(one.thread_id, one.kind) for one in refused] == [
+        (thread_id(1), "now"),
+        (thread_id(2), "now"),
+    ]
+    assert not [path for path in engine.store.logs.rglob("*") if path.is_file()]
 
 
 def test_a_poisoned_row_is_named_and_never_run(machines: Machines) -> None:
@@ -302,6 +312,6 @@ def test_verbs_of_the_registry_work_on_a_shared_store(
     assert "was accepted" in done("proposal", "reject", proposed, code=1)
     strict = tmp_path / "policy.json"
     strict.write_text("{}")
-    assert "store copy" in done("add", "verbs", "--policy", str(strict), "--check", code=1)
+    assert "0 past effects of 0 threads" in done("add", "verbs", "--policy", str(strict), "--check")
     assert "removed verbs" in done("remove", "verbs")
     assert "no flow 'verbs'" in done("show", "verbs", code=NotFoundError.exit_code)

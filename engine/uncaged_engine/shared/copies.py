@@ -231,6 +231,17 @@ class ThreadCopies:
             finally:
                 replica.drop_journal(bundle, thread, files=files)
 
+    @contextmanager
+    def briefly(self, entry: ThreadEntry) -> Iterator[None]:
+        """Remove the copy of a thread that is made in a block, unless there was one before."""
+        with self._lock:
+            was_there = entry.id in self._copies
+        try:
+            yield
+        finally:
+            if not was_there:
+                self.forget(entry)
+
     def forget(self, entry: ThreadEntry) -> None:
         """Remove the copy of a thread that the store has no more."""
         with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from uncaged_bundles.ids import BundleHash, ThreadId
@@ -68,6 +68,20 @@ class SharedLists:
                     if len(found) == limit:
                         break
         return ThreadPage(threads=tuple(found), before=None if after is None else _place_of(after))
+
+    def first_to_last(self, wanted: ThreadFilter) -> Iterator[ThreadSummary]:
+        """Yield the threads that fit, those started first first; a copy that is made of one is
+        removed before the next one.
+        """
+        after: ThreadEntry | None = None
+        among, now_ms = wanted.candidates(), self._chance.clock_ms()
+        while entries := self._backend.threads.page(after=after, limit=PAGE, among=among):
+            after = entries[-1]
+            for entry in entries:
+                with self._copies.briefly(entry):
+                    summary = next(self._copies.summaries([entry]))
+                    if wanted.fits(summary, now_ms):
+                        yield summary
 
     def running(self) -> list[ThreadSummary]:
         """List the threads that workers drive or will drive, those submitted last first."""
