@@ -5,7 +5,7 @@ or a definition, and is the present version.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from uncaged_bundles.errors import RefusedError
 from uncaged_bundles.ids import ThreadId
 from uncaged_bundles.names import FlowName
 from uncaged_bundles.validation.validate import Bundle
-from uncaged_engine.api import Engine, ThreadView
+from uncaged_engine.api import Engine, ThreadSummary, ThreadView
 from uncaged_engine.services.registry import KNOWN
+from uncaged_engine.services.thread_pages import ThreadFilter, versions_of
 
 from .case import LACKING, FixCase, read_case
 from .errors import wrong_example
@@ -32,6 +33,7 @@ __all__ = [
     "failed_thread",
     "files_of",
     "has_wrong_result",
+    "successes",
 ]
 
 FLOW_FILE = "flow.json"
@@ -174,11 +176,22 @@ def _lacks(view: ThreadView) -> bool:
 
 def _last_success(engine: Engine, flow: str, failed: ThreadId) -> Sequence[Mapping[str, Any]]:
     """Return the records of the last thread of a flow with success, the start record first."""
-    for one in engine.threads(flow):
-        is_own = one.thread_id != failed and not one.imported
-        if is_own and one.status == "completed" and one.success:
-            view = engine.thread(one.thread_id)
-            if has_wrong_result(engine, view):
-                continue
+    for one in successes(engine, flow):
+        if one.thread_id == failed:
+            continue
+        view = engine.thread(one.thread_id)
+        if not has_wrong_result(engine, view):
             return [dict(view.start), *view.records]
     return ()
+
+
+def successes(engine: Engine, flow: str) -> Iterator[ThreadSummary]:
+    """Yield the threads of a flow with success, those started last first, without imported ones."""
+    name, versions = versions_of(engine.registry, flow)
+    wanted = ThreadFilter(statuses=("completed",), flow=name, versions=versions)
+    before = None
+    while True:
+        page = engine.page(wanted, before=before)
+        yield from (one for one in page.threads if one.success and not one.imported)
+        if (before := page.before) is None:
+            return

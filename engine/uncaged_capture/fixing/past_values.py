@@ -16,7 +16,7 @@ from uncaged_bundles.ids import ThreadId
 from uncaged_engine.api import Engine
 from uncaged_engine.services.trials import Decisions, TrialResult
 
-from .failed import FailedThread, has_wrong_result
+from .failed import FailedThread, has_wrong_result, successes
 from .trying import Trials, message_of
 from .values import changed_values
 
@@ -101,9 +101,7 @@ def _distinct(engine: Engine, failed: FailedThread) -> Iterator[_Past]:
     whose result an example refutes.
     """
     seen = {json.dumps([failed.case.prompt, failed.case.params], sort_keys=True)}
-    for one in engine.threads(failed.flow):
-        if not (one.status == "completed" and one.success) or one.imported:
-            continue
+    for one in successes(engine, failed.flow):
         if one.hash != failed.bundle.hash:
             continue
         view = engine.thread(one.thread_id)
