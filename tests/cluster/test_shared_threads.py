@@ -469,7 +469,7 @@ def test_a_flow_of_a_shared_store_is_exported(scene: Scene, tmp_path: Path) -> N
     assert "diverge" in told("verify", "asks", "--on", "head").out
 
 
-@pytest.mark.parametrize("words", [("fix", "latest"), ("notify", "list")])
+@pytest.mark.parametrize("words", [("notify", "test"), ("notify", "list")])
 def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) -> None:
     """Otherwise it would show or change another store than the one that is named."""
     del scene
