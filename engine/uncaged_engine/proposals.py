@@ -115,29 +115,33 @@ class Proposals:
             The proposal. If the same version was proposed before for the same head, it is that one:
             an open one gets the new threads and evidence, a rejected one is unchanged.
         """
+        former = self._store.load_bundle(before, KNOWN).descriptor.policy
+        proposal = Proposal(
+            id=new_thread_id(now_ms, os.urandom(ENTROPY_BYTES)),
+            flow=flow,
+            before=before,
+            after=after.hash,
+            by=by,
+            created_ms=now_ms,
+            policy=widening(former, after.descriptor.policy, KNOWN),
+            evidence=evidence,
+            threads=tuple(threads)[-MAX_THREADS:],
+        )
         with self._files.deciding():
             self._store.put_bundle(after)
             # crash here: a bundle that nothing names; the next run proposes it again
-            known = self._same(flow, before, after.hash)
-            if known is not None and known.state != "open":
-                return known
-            if known is not None:
-                joined = tuple(dict.fromkeys((*known.threads, *threads)))[-MAX_THREADS:]
-                proposal = replace(known, evidence=evidence, threads=joined)
-            else:
-                former = self._store.load_bundle(before, KNOWN).descriptor.policy
-                proposal = Proposal(
-                    id=new_thread_id(now_ms, os.urandom(ENTROPY_BYTES)),
-                    flow=flow,
-                    before=before,
-                    after=after.hash,
-                    by=by,
-                    created_ms=now_ms,
-                    policy=widening(former, after.descriptor.policy, KNOWN),
-                    evidence=evidence,
-                    threads=tuple(threads)[-MAX_THREADS:],
-                )
-            self._files.put(proposal)
+            while True:
+                known = self._same(flow, before, after.hash)
+                if known is not None and known.state != "open":
+                    return known
+                if known is not None:
+                    joined = tuple(dict.fromkeys((*known.threads, *threads)))[-MAX_THREADS:]
+                    proposal = replace(known, evidence=evidence, threads=joined)
+                try:
+                    self._files.put(proposal)
+                    break
+                except ChangedMeanwhile:
+                    continue  # another machine proposed it, or decided about it, just now
         if known is None:
             # crash here: the proposal is on disk, the notification not sent; it never is
             announce(proposal)

@@ -27,8 +27,10 @@ from uncaged_cli.main import run as run_words
 from uncaged_cluster.documents import REGISTRY
 from uncaged_cluster.store import open_store
 from uncaged_engine.effect_kinds import KNOWN
+from uncaged_engine.services.proposals import Proposal, Proposals
 from uncaged_engine.services.stores import ChangedMeanwhile, ThreadNotes
 from uncaged_engine.shared.past import find_shared_past
+from uncaged_engine.shared.proposals import ProposalDocuments
 from uncaged_engine.shared_engine import SharedEngine, shared_engine
 
 Rows = Connection[tuple[Any, ...]]
@@ -230,6 +232,37 @@ def test_past_threads_are_replayed_and_checked_against_a_policy(
         (thread_id(2), "now"),
     ]
     assert not [path for path in engine.store.logs.rglob("*") if path.is_file()]
+
+
+def test_two_machines_propose_the_same_version_at_the_same_time(machines: Machines) -> None:
+    """One proposal has the threads of both, also of the one whose write was refused."""
+    first, second = machines.first, machines.second
+    head = first.add("twice", version("one", NOW, "twice"), accept=accept)
+    after = read_bundle(version("two", NOW, "twice"), KNOWN)
+
+    def propose(proposals: Proposals, number: int) -> Proposal:
+        return proposals.propose(
+            head.name,
+            before=head.hash,
+            after=after,
+            by="test",
+            evidence={},
+            threads=[thread_id(number)],
+            now_ms=number,
+        )
+
+    class Overtaken(ProposalDocuments):
+        def _write(self, id: str, data: bytes) -> None:
+            if number := next(late, 0):
+                propose(second.proposals, number)
+            super()._write(id, data)
+
+    second.registry.refresh()
+    late, kept = iter((2,)), propose(first.proposals, 1)
+    files = Overtaken(first.documents, machines.address)
+    done = propose(Proposals(first.store, registry=first.registry, files=files), 3)
+    assert done.id == kept.id
+    assert first.proposals.find(kept.id).threads == tuple(map(thread_id, (1, 2, 3)))
 
 
 def test_a_poisoned_row_is_named_and_never_run(machines: Machines) -> None:
