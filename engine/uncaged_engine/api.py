@@ -749,6 +749,16 @@ class Engine:
 
         return sorted((thread for _, thread in pinned_threads(self.store)), reverse=True)
 
+    def unseen(self) -> list[ThreadSummary]:
+        """List the threads that this machine's person may not know of (`threads.notifications`).
+
+        Raises: as `notifications.read_seen`.
+        """
+        from .threads.notifications import notifications, read_seen
+
+        seen = read_seen(self.store, self.clock_ms())
+        return notifications(self.threads(), self.store.child_threads(), seen)
+
     def counts(self, *, most_read: int) -> ThreadCounts:
         """Count the threads by status, by the index. most_read: journals that are read for it."""
         from .threads.paging import count

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .threads.regression import PastThread
     from .threads.transfer import ThreadFiles
 
+MOST_UNSEEN = 1000
 MOST_ESTIMATED = 1000
 """Threads that are looked at for an estimate."""
 
@@ -300,6 +301,13 @@ class SharedEngine(Engine):
 
     def running(self) -> list[ThreadSummary]:
         return self._lists.running()
+
+    def unseen(self) -> list[ThreadSummary]:
+        """List those of the newest `MOST_UNSEEN` threads (`Engine.unseen`)."""
+        from .threads.notifications import notifications, read_seen
+
+        seen = read_seen(self.store, self.clock_ms())
+        return notifications(self._lists.newest(MOST_UNSEEN), (), seen)
 
     def counts(self, *, most_read: int) -> ThreadCounts:
         return self._lists.counts(most_read=most_read)

@@ -6,16 +6,18 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from testbed.documents import check_document
-from uncaged_bundles.errors import UsageError
-from uncaged_cli.entry import EXIT_INTERRUPTED
+from uncaged_bundles.errors import RefusedError, UsageError
+from uncaged_cli.entry import EXIT_INTERRUPTED, STORE_VARIABLE
 from uncaged_cli.inputs import stores
 from uncaged_cli.inputs.stores import in_same_store, note_shared, on_same_store
 from uncaged_cli.main import group
 from uncaged_cli.main import run as run_words
+from uncaged_cli.runtime import open_engine
 
 WORKER = """
 import threading
@@ -84,13 +86,25 @@ def test_a_message_names_commands_for_the_same_store() -> None:
     """Those that it quotes and that work there, in a form that can be copied into a shell."""
     address = "postgresql://h/d?schema=s"
     context = click.Context(click.Command("run"))
-    message = "'uncaged-workflow list' shows all, `uncaged-workflow notify list` fixes one"
+    message = "'uncaged-workflow list' shows all, `uncaged-workflow doctor` looks"
     assert in_same_store(message, context) == message
     context.meta[stores._ADDRESS] = address
     note_shared(context)
     assert in_same_store(message, context) == (
-        f"`uncaged-workflow list --store '{address}'` shows all, `uncaged-workflow notify list` fixes one"
+        f"`uncaged-workflow list --store '{address}'` shows all, `uncaged-workflow doctor` looks"
     )
+
+
+def test_a_verb_that_knows_directories_alone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of another distribution: it would show or change another store than the one that is
+    named.
+    """
+    monkeypatch.setenv("UNCAGED_WORKFLOW_HOME", str(tmp_path))
+    monkeypatch.setenv(STORE_VARIABLE, "postgresql://h/d?schema=s")
+    with click.Context(click.Command("theirs")), pytest.raises(RefusedError, match=STORE_VARIABLE):
+        open_engine()
 
 
 def test_the_verbs_of_a_shared_store_have_the_option() -> None:

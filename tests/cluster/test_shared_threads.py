@@ -27,6 +27,7 @@ from testbed.stored_threads import BUNDLE, entry_of
 from testbed.windows import Window, window
 from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, UsageError
 from uncaged_bundles.ids import parse_thread_id
+from uncaged_bundles.records import replace
 from uncaged_cli.entry import STORE_VARIABLE
 from uncaged_cluster.admitting import COUNT_RUNNING, FIRST_WAITING, WAITING_KINDS
 from uncaged_cluster.pending import DRIVEN, PENDING
@@ -35,6 +36,7 @@ from uncaged_cluster.threads import ENTRY_COLUMNS
 from uncaged_cluster.turns import table_of
 from uncaged_cluster.workers import PROTOCOL
 from uncaged_engine.api import Engine
+from uncaged_engine.journal import lines
 from uncaged_engine.services.stores import ThreadNotes
 from uncaged_engine.shared.dispatch import SharedStore
 from uncaged_engine.stores.checking import check_store
@@ -469,13 +471,33 @@ def test_a_flow_of_a_shared_store_is_exported(scene: Scene, tmp_path: Path) -> N
     assert "diverge" in told("verify", "asks", "--on", "head").out
 
 
-@pytest.mark.parametrize("words", [("notify", "test"), ("notify", "list")])
-def test_a_verb_of_directories_is_refused(scene: Scene, words: tuple[str, ...]) -> None:
-    """Otherwise it would show or change another store than the one that is named."""
-    del scene
-    refused = told(*words)
-    assert refused.code == RefusedError.exit_code
-    assert STORE_VARIABLE in refused.err and "next" not in refused.err
+def test_a_person_sees_what_ended_on_a_shared_store(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once on each machine, without children, and apart from the threads of its directory."""
+    with closing(open_store(scene.address, create=False, is_visible=True)) as store:
+        flow = Engine.open(scene.directory / "origin").bundle("asks").hash
+        now_ms = time.time_ns() // 1_000_000
+        for number, by_thread in ((78, False), (79, True)):
+            script = Script.begun(flow, thread_id(number), name="asks")
+            script.add(lines.end("failed", {"error": {"message": "no"}}, now_ms))
+            entry = entry_of(script, place=0)
+            entry = replace(entry, by_thread=by_thread)
+            store.threads.start(entry, script.sealed, ThreadNotes())
+    for home in ("one", "two"):
+        monkeypatch.setenv("UNCAGED_WORKFLOW_HOME", str(tmp_path / home))
+        listed = told("notify", "--json").document["notifications"]
+        found = [one["threadId"] for one in listed]
+        assert thread_id(78) in found and thread_id(79) not in found
+        shown = told(
+            "notify", "show", str(found.index(thread_id(78)) + 1), "--store", scene.address
+        )
+        assert thread_id(78) in shown.out
+        left = [one["threadId"] for one in told("notify", "--json").document["notifications"]]
+        assert thread_id(78) not in left
+        assert told("notify", "clear").code == 0
+        assert told("notify", "--json").document["notifications"] == []
+        assert not (tmp_path / home / "notifications.jsonl").exists()
 
 
 def test_an_error_names_the_store_of_its_command(scene: Scene) -> None:

@@ -103,6 +103,11 @@ class Store:
         return self.root / "dispatcher"
 
     @property
+    def seen_path(self) -> Path:
+        """Return the path of what this machine's person has seen of the store's threads."""
+        return self.root / "notifications.jsonl"
+
+    @property
     def lent(self) -> Path:
         """Return the path of the records of directories' former owners while a script's user owns
         them.

@@ -117,7 +117,7 @@ def run(
     from uncaged_browser.secrets import secrets_named
     from uncaged_engine.services.secrets import secret_value
 
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     values = named_values(pairs)
     with running_session(name) as client:
         plan = planned(client, action, values, press, allowed)
@@ -188,7 +188,7 @@ def keep(
     from ..recorded_flow import KeptRecording, RecordedFlow
 
     new_flow_name(flow)
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     with running_session(name) as client:
         plan = planned(client, action, named_values(pairs), press, allowed)
     recording = recording_of_action(plan, flow, allowed)

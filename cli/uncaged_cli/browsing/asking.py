@@ -48,7 +48,7 @@ def ask(
 
     if model is not None and no_model:
         raise UsageError("--model and --no-model exclude each other")
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     if everywhere:
         found = KnowledgeIndex(knowledge_path(engine.store)).find(question, MOST_PASSAGES)
         where, advice = "indexed page", "add pages: uncaged-workflow browser knowledge add"
@@ -121,7 +121,7 @@ def extract(
         raise UsageError("--component finds an element; --schema is for data")
     if not wanted.strip() and (component or file is None):
         raise UsageError("say what to take out of the page")
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     schema: Mapping[str, Any] = ANY_DATA if file is None else _schema(file)
     question: PageQuestion = (
         ExtractComponent(text=wanted, again=again)

@@ -47,7 +47,7 @@ def command() -> None:
 @json_option
 def add(tab: str | None, again: bool, private: bool, name: str, as_json: bool) -> None:
     """Index the text, title and headings of the page in a tab of a session."""
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     with running_session(name) as client:
         page = read_page(lambda operation: performed(client, operation), now_ms(), tab)
     if page.private and not private:
@@ -74,7 +74,7 @@ def import_pages(path: Path, private: bool, as_json: bool) -> None:
 
     found = imported_pages(path)
     wanted = [(page, source) for page, source in found if private or not page.private]
-    changed = KnowledgeIndex(knowledge_path(open_engine().store)).add_all(wanted)
+    changed = KnowledgeIndex(knowledge_path(open_engine(of_machine=True).store)).add_all(wanted)
     left_out = len(found) - len(wanted)
     if as_json:
         json_output.document({"found": len(found), "indexed": changed, "leftOut": left_out})
@@ -92,7 +92,7 @@ def list_pages(as_json: bool) -> None:
     """List the indexed pages, the newest first, and the hosts whose pages are indexed when they are
     opened.
     """
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     pages = KnowledgeIndex(knowledge_path(engine.store)).pages()
     hosts = engine.config.browser.knowledge
     if as_json:
@@ -136,7 +136,9 @@ def switch_off(host: str, as_json: bool) -> None:
 @json_option
 def forget(host: str, as_json: bool) -> None:
     """Remove the pages of HOST, and of names below it, from the index."""
-    removed = KnowledgeIndex(knowledge_path(open_engine().store)).forget(host.casefold())
+    removed = KnowledgeIndex(knowledge_path(open_engine(of_machine=True).store)).forget(
+        host.casefold()
+    )
     if not removed:
         raise NotFoundError(
             f"no page of {host!r} is indexed; see: uncaged-workflow browser knowledge list"
@@ -148,7 +150,7 @@ def forget(host: str, as_json: bool) -> None:
 @json_option
 def clear(as_json: bool) -> None:
     """Remove all pages from the index, with the history that sessions noted."""
-    removed = KnowledgeIndex(knowledge_path(open_engine().store)).forget(None)
+    removed = KnowledgeIndex(knowledge_path(open_engine(of_machine=True).store)).forget(None)
     _report_removed(removed, as_json=as_json)
 
 
@@ -160,7 +162,7 @@ def _report_removed(removed: int, *, as_json: bool) -> None:
 
 
 def _switch(host: str, *, on: bool, as_json: bool) -> None:
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     wanted = host.casefold()
     if not wanted.strip() or any(mark in wanted for mark in "/ *"):
         raise UsageError(f"{host[:80]!r} is no host; write a name such as docs.example.org")

@@ -44,7 +44,7 @@ def search(words: tuple[str, ...], provider: str | None, name: str, as_json: boo
       uncaged-workflow browser search "otters and kelp"
       uncaged-workflow browser search set house 'https://search.example.org/?q={text}'
     """
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     match words:
         case () | ("list",):
             pass

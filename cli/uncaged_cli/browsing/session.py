@@ -34,7 +34,7 @@ def running_session(name: str) -> Iterator[SessionClient]:
     Raises:
         NotFoundError: it does not run.
     """
-    client = SessionClient.connect(open_engine().store, checked_name(name))
+    client = SessionClient.connect(open_engine(of_machine=True).store, checked_name(name))
     if client is None:
         raise NotFoundError(
             f"browser session {name} does not run; start it: uncaged-workflow browser launch"
@@ -51,7 +51,7 @@ def opened_session(name: str) -> Iterator[SessionClient]:
     Raises:
         EnvironmentLacks: it cannot be started.
     """
-    with SessionClient.open(open_engine().store, name) as client, reported():
+    with SessionClient.open(open_engine(of_machine=True).store, name) as client, reported():
         yield client
 
 

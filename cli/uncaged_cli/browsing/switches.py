@@ -44,7 +44,7 @@ def switch_command(
     @click.argument("words", nargs=-1, metavar="[list | on NAME | off NAME]")
     @json_option
     def command(words: tuple[str, ...], as_json: bool) -> None:
-        engine = open_engine()
+        engine = open_engine(of_machine=True)
         match words:
             case () | ("list",):
                 pass

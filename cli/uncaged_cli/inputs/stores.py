@@ -27,10 +27,10 @@ SHARED_VERBS = frozenset(
         *("action", "add", "answer", "archive", "capture", "compare", "constructions"),
         *("conversation", "diff", "disable", "do", "due", "edit", "enable", "explain", "export"),
         *("feedback", "fix", "fork", "graph", "history", "import", "kill", "list", "log", "mcp"),
-        *("memory", "pack", "patterns", "pause", "proposal", "proposals", "prune", "ps", "queue"),
-        *("queues", "random", "record", "regress", "remove", "resume", "rollback", "run"),
-        *("schedule", "schedules", "serve", "shell", "show", "test", "thread", "threads", "tools"),
-        *("verify", "work"),
+        *("memory", "notify", "pack", "patterns", "pause", "proposal", "proposals", "prune"),
+        *("ps", "queue", "queues", "random", "record", "regress", "remove", "resume"),
+        *("rollback", "run", "schedule", "schedules", "serve", "shell", "show", "test"),
+        *("thread", "threads", "tools", "verify", "work"),
     )
 )
 """Verbs with the option ``--store``."""

@@ -54,7 +54,7 @@ def command() -> None:
 @json_option
 def launch(name: str, shown: bool, as_json: bool) -> None:
     """Start a browser session; one that runs stays as it is."""
-    store = open_engine().store
+    store = open_engine(of_machine=True).store
     running = SessionClient.connect(store, checked_name(name))
     with running or SessionClient.open(store, name, shown=shown):
         pass
@@ -70,7 +70,7 @@ def launch(name: str, shown: bool, as_json: bool) -> None:
 @json_option
 def status(name: str, as_json: bool) -> None:
     """Show whether a session runs, how many tabs it has, and which threads use it."""
-    client = SessionClient.connect(open_engine().store, checked_name(name))
+    client = SessionClient.connect(open_engine(of_machine=True).store, checked_name(name))
     if client is None:
         if as_json:
             json_output.document({"session": name, "running": False, "tabs": [], "threads": []})
@@ -104,7 +104,7 @@ def open_site(site: str, name: str, as_json: bool) -> None:
     A text that is no address is the name of a page, which the resolvers look for: see `browser
     resolver`.
     """
-    engine = open_engine()
+    engine = open_engine(of_machine=True)
     try:
         url = address_of(site)
     except UsageError:
@@ -161,7 +161,7 @@ def switch_external(state: str, name: str, as_json: bool) -> None:
     extension; an extension that is paired connects by itself. Until `off`, the session does not
     leave, and calls that use its tabs use yours.
     """
-    store = open_engine().store
+    store = open_engine(of_machine=True).store
     running = SessionClient.connect(store, checked_name(name))
     if running is None and state == "off":
         external: dict[str, Any] = {"on": False}
@@ -182,7 +182,7 @@ def switch_external(state: str, name: str, as_json: bool) -> None:
 @json_option
 def stop(name: str, as_json: bool) -> None:
     """End a session with its browser. Its profile, with logins and history, stays."""
-    client = SessionClient.connect(open_engine().store, checked_name(name))
+    client = SessionClient.connect(open_engine(of_machine=True).store, checked_name(name))
     if client is not None:
         with client, reported(), suppress(SessionGone):
             client.stop()

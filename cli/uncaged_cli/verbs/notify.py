@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from uncaged_bundles.errors import NotFoundError
 from uncaged_engine.stores.endings import UNSUCCESSFUL
-from uncaged_engine.threads.notifications import (
-    mark_all_seen,
-    mark_seen,
-    notifications,
-    read_seen,
-)
+from uncaged_engine.threads.notifications import mark_all_seen, mark_seen
 
 from ..display import json_output
 from ..display.death_notices import notify_deaths
@@ -25,11 +20,12 @@ from ..display.output import table as print_table
 from ..display.table import render
 from ..inputs.groups import DefaultGroup
 from ..inputs.options import json_option
+from ..inputs.stores import inherited, shared_option
 from ..main import run
 from ..runtime import now_ms, open_engine
 
 if TYPE_CHECKING:
-    from uncaged_engine.api import Engine, ThreadSummary
+    from uncaged_engine.api import ThreadSummary
 
 
 @click.group(cls=DefaultGroup, default="list", subcommand_metavar="[list] | show N | clear | test")
@@ -42,13 +38,14 @@ def command() -> None:
 
 
 @command.command("list", short_help="List what the person may not know of.")
+@shared_option
 @json_option
 def list_notifications(as_json: bool) -> None:
     """List what changed since the last `notify clear`, the last change first; the first list has
-    one day.
+    one day. Of a shared store the newest 1,000 threads are looked at.
     """
     engine = open_engine()
-    found = pending(engine)
+    found = engine.unseen()
     show_pending(found, as_json=as_json)
     notify_deaths(engine, found)
 
@@ -97,15 +94,17 @@ def show_pending(found: list[ThreadSummary], *, as_json: bool) -> None:
 
 @command.command("show", short_help="Show the thread of a notification.")
 @click.argument("number", type=click.IntRange(min=1), metavar="N")
+@shared_option
 @json_option
 def show(number: int, as_json: bool) -> int:
     """Show the thread of notification N, and remove it from the list unless it waits."""
     engine = open_engine()
-    found = pending(engine)
+    found = engine.unseen()
     if number > len(found):
         raise NotFoundError(f"no notification {number}; 'uncaged-workflow notify' lists them")
     chosen = found[number - 1]
-    code = run(["thread", "show", chosen.thread_id, *(["--json"] if as_json else [])])
+    with inherited():
+        code = run(["thread", "show", chosen.thread_id, *(["--json"] if as_json else [])])
     mark_seen(engine.store, chosen.thread_id, chosen.updated_ms)
     return code
 
@@ -123,7 +122,7 @@ def test(as_json: bool) -> None:
         message="a notification of uncaged-workflow arrives here",
         timestamp_ms=now_ms(),
     )
-    open_engine().notify(notification)
+    open_engine(of_machine=True).notify(notification)
     if as_json:
         json_output.document({"delivered": True})
     else:
@@ -131,6 +130,7 @@ def test(as_json: bool) -> None:
 
 
 @command.command("clear", short_help="Empty the list.")
+@shared_option
 @json_option
 def clear(as_json: bool) -> None:
     """Empty the list, also of the threads that wait: `threads --status waiting` lists these."""
@@ -140,9 +140,3 @@ def clear(as_json: bool) -> None:
         json_output.document({"sinceMs": now})
     else:
         result("cleared")
-
-
-def pending(engine: Engine) -> list[ThreadSummary]:
-    """Return the notifications of a store."""
-    seen = read_seen(engine.store, now_ms())
-    return notifications(engine.threads(), engine.store.child_threads(), seen)

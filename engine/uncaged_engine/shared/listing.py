@@ -83,6 +83,19 @@ class SharedLists:
                     if wanted.fits(summary, now_ms):
                         yield summary
 
+    def newest(self, limit: int) -> list[ThreadSummary]:
+        """List those of the newest *limit* threads that no other thread started."""
+        found: list[ThreadSummary] = []
+        after: ThreadEntry | None = None
+        while limit > 0:
+            size = min(PAGE, limit)
+            entries = self._backend.threads.page(after=after, limit=size, newest_first=True)
+            if not entries:
+                break
+            limit, after = limit - len(entries), entries[-1]
+            found += self._copies.summaries([one for one in entries if not one.by_thread])
+        return found
+
     def running(self) -> list[ThreadSummary]:
         """List the threads that workers drive or will drive, those submitted last first."""
         entries = [one.entry for one in self._backend.queue.driven(limit=MOST_DRIVEN)]

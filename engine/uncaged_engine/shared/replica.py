@@ -75,6 +75,10 @@ class ReplicaStore(ScratchStore):
     def derived(self) -> Path:
         return self.root / "dispatcher" / "shared" / blob_hash(self.backend.address.encode())
 
+    @property
+    def seen_path(self) -> Path:
+        return self.derived / "notifications.jsonl"
+
     def put_source(self, source: bytes) -> BundleHash:
         self.backend.bundles.put(source)
         return ScratchStore.put_source(self, source)

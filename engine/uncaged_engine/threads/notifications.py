@@ -67,7 +67,7 @@ def read_seen(store: Store, now_ms: int) -> SeenThreads:
     Raises:
         DamagedError: the file is of a newer version, or its first line cannot be read.
     """
-    path = _path(store)
+    path = store.seen_path
     data = read_if_there(path)
     if data is None:
         return SeenThreads(since_ms=now_ms - FIRST_MS, threads={})
@@ -96,12 +96,12 @@ def mark_seen(store: Store, thread: ThreadId, updated_ms: int) -> None:
     that cannot be written, or a file that `read_seen` refuses, is no error.
     """
     line = json.dumps({"threadId": thread, "updatedMs": updated_ms})
-    path = _path(store)
+    path = store.seen_path
     with suppress(OSError, UncagedError):
         try:
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except FileNotFoundError:
-            write_atomically(path, _head(updated_ms - FIRST_MS))
+            _write(path, updated_ms - FIRST_MS)
             handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         try:
             first = os.pread(handle, _HEAD_BYTES, 0).partition(b"\n")[0]
@@ -119,15 +119,12 @@ def mark_all_seen(store: Store, now_ms: int) -> None:
         DamagedError: as `read_seen`; nothing is changed.
     """
     read_seen(store, now_ms)
-    write_atomically(_path(store), _head(now_ms))
+    _write(store.seen_path, now_ms)
 
 
-def _path(store: Store) -> Path:
-    return store.root / "notifications.jsonl"
-
-
-def _head(since_ms: int) -> bytes:
-    return json.dumps({"format": FORMAT, "sinceMs": since_ms}).encode() + b"\n"
+def _write(path: Path, since_ms: int) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(path, json.dumps({"format": FORMAT, "sinceMs": since_ms}).encode() + b"\n")
 
 
 def _since_of(first: bytes) -> int | None:
