@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # completion does without
     from .states import State
 
 MAX_TEXT = 1 << 16
+LOST = "\0"
+"""In no text that is kept: SQLite reads zeros where another process has cut the file."""
 MAX_INTEGER = (1 << 63) - 1
 COLUMNS = "inode, size, mtime_ns, ctime_ns, status, flow, agents, steps, started_ms, updated_ms, message, success, spent"
 """The columns of a summary, after its name in a `Row`."""
@@ -298,6 +300,8 @@ def _row_of(stamp: Stamp, summary: ThreadSummary, sure: bool) -> dict[str, objec
     try:
         f"{summary.name}{summary.message}".encode()
     except UnicodeEncodeError:  # half of a pair, which JSON can hold
+        return None
+    if LOST in summary.name or LOST in summary.message:
         return None
     inode, size, mtime_ns, ctime_ns = stamp
     return {

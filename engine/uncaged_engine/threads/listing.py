@@ -79,7 +79,7 @@ def summary_from(row: index.Row, bundle: BundleHash, thread: ThreadId) -> Thread
     """Return the summary that a row keeps; None if it cannot be read."""
     *_, status, flow, agents, steps, started_ms, updated_ms, message, success, usage = row
     spent, names = _spent_of(usage), _agents_of(agents)
-    if spent is None or names is None:
+    if spent is None or names is None or index.LOST in message or index.LOST in flow:
         return None
     return ThreadSummary(
         thread_id=thread,
