@@ -27,7 +27,6 @@ what is the hour
 @conversation new piped
 @conversation list
 @threads --store {other}
-@notify
 """
 
 
@@ -59,14 +58,13 @@ def test_the_lines_of_a_pipe_use_the_store_of_the_option(
     kitchen: Kitchen, machine: Machine
 ) -> None:
     """Sentences run on its workers, and @ verbs look at it without the option; one that is given
-    is followed, and a verb that works on a directory is refused.
+    is followed.
     """
     other = f"{kitchen.address}_other"
     code, said = piped(kitchen, LINES.format(other=f"'{other}'"), "--no-model")
     assert code == NOT_FOUND
     assert "it is late" in said and "piped" in said
     assert "there is no store" in said and other in said
-    assert "works on a directory, and --store names" in said
     listed = json.loads(machine.said("second", ["conversation", "list", "--json"]))
     assert "piped" in [one["name"] for one in listed]
     code, said = piped(kitchen, "what is the hour\n@ps\n", "--json")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from click import Command, Context
 from psycopg import sql
 from testbed.answering import answering
 from testbed.bundles import source, thread_id
@@ -29,6 +30,7 @@ from uncaged_bundles.errors import DamagedError, NotFoundError, RefusedError, Us
 from uncaged_bundles.ids import parse_thread_id
 from uncaged_bundles.records import replace
 from uncaged_cli.entry import STORE_VARIABLE
+from uncaged_cli.runtime import open_engine
 from uncaged_cluster.admitting import COUNT_RUNNING, FIRST_WAITING, WAITING_KINDS
 from uncaged_cluster.pending import DRIVEN, PENDING
 from uncaged_cluster.store import PostgresStore, open_store
@@ -508,14 +510,18 @@ def test_an_error_names_the_store_of_its_command(scene: Scene) -> None:
 
 
 def test_the_setting_names_the_store(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """config.yaml is looked at last; a verb about this machine alone works as ever."""
+    """config.yaml is looked at last; a verb about this machine alone works as ever, and one of
+    another distribution that knows directories alone is refused.
+    """
     config = scene.directory / "person" / "config.yaml"
+    config.parent.mkdir(exist_ok=True)
     config.write_text(f"store: {json.dumps(scene.address)}\n")
     monkeypatch.delenv(STORE_VARIABLE)
     try:
         assert told("threads", "--json").code == 0
         assert told("agents").code == 0
-        assert str(config) in told("notify", "list").err
+        with Context(Command("theirs")), pytest.raises(RefusedError, match=str(config)):
+            open_engine()
         monkeypatch.setenv(STORE_VARIABLE, "postgresql://127.0.0.1:1/none")
         assert told("threads").code != 0
     finally:
