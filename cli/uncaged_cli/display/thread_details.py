@@ -63,7 +63,8 @@ def thread_lines(
     if inherited := spell_spent(view.inherited_spent):
         yield ["inherited from its source: ", inherited]
     if view.copied and view.end is None:
-        yield ["copied from another store, which may drive it still; `resume` takes it up here"]
+        act = "answer" if summary.status == "waiting" else "resume"
+        yield [f"copied from another store, which may drive it still; `{act}` takes it up here"]
     if summary.problem:
         yield [Styled("problem: ", "red"), summary.problem]
     if summary.status != "running":

@@ -70,7 +70,7 @@ def copy_command(*, source: str, target: str, replace: bool, as_json: bool) -> i
         result(f"{kind}: {found.copied:,} copied, {found.present:,} there already")
     if report.unfinished:
         note(
-            f"threads without an end: {report.unfinished:,}; `resume` in a directory continues one, "
+            f"threads without an end: {report.unfinished:,}; `resume` in a directory continues one, or `answer` if it waits, "
             f"and nothing else does: first see that nothing drives it in {addresses['from']}"
         )
     if report.grants:

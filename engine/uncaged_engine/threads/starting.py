@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.ids import BundleHash, ThreadId, new_thread_id
 from uncaged_bundles.records import dataclass
 from uncaged_bundles.storage.registry import Registry
@@ -73,6 +73,7 @@ def new_start(
             written.
     """
     settled = checked_params(bundle, params, config, options)
+    require_characters(prompt, settled)
     now = chance.clock_ms()
     thread = thread or new_thread_id(now, chance.entropy(ENTROPY_BYTES))
     new = NewThread(
@@ -113,6 +114,21 @@ def new_start(
     start.update(prepared)
     secure(new, start, ())
     return thread, start
+
+
+def require_characters(prompt: str, params: Mapping[str, object]) -> None:
+    """Refuse text that is none in UTF-8: half of a pair, which JSON can hold.
+
+    Raises:
+        UsageError: the prompt or a parameter has some.
+    """
+    for name, value in (("the prompt", prompt), *params.items()):
+        try:
+            encode(value).encode()
+        except UnicodeEncodeError as exc:
+            raise UsageError(
+                f"{name} has half of a surrogate pair ({exc.object[exc.start]!a}), which is no character; leave it out"
+            ) from None
 
 
 def test_command_of(config: Config, name: str, options: RunOptions) -> str | None:

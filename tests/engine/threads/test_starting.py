@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 from testbed.bundles import source
-from uncaged_bundles.errors import RefusedError
+from uncaged_bundles.errors import RefusedError, UsageError
 from uncaged_bundles.validation.validate import read_bundle
 from uncaged_engine.door.preparing import RunOptions
 from uncaged_engine.settings.config import Config, LimitSettings
-from uncaged_engine.threads.starting import checked_params, default_limits
+from uncaged_engine.threads.starting import (
+    checked_params,
+    default_limits,
+    require_characters,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +29,18 @@ def test_the_shorter_of_two_times_applies(
     bundle = read_bundle(source("timed", "    yield {}\n", policy={}, **more))
     config = Config(limits=LimitSettings(max_seconds=configured))
     assert default_limits(config, "timed", bundle).get("maxSeconds") == expected
+
+
+def test_text_that_is_none_in_utf_8_is_refused() -> None:
+    """JSON can hold half of a surrogate pair, and a journal cannot; the parameter is named."""
+    require_characters("ö", {"text": "\U0001f600"})
+    cases: list[tuple[str, dict[str, object], str]] = [
+        ("\ud800", {}, "the prompt"),
+        ("", {"text": ["\udc00"]}, "text"),
+    ]
+    for prompt, params, name in cases:
+        with pytest.raises(UsageError, match=f"{name} has half of a surrogate pair"):
+            require_characters(prompt, params)
 
 
 @pytest.mark.parametrize(("kind", "subject"), [("task", "api"), ("web", "browser")])
