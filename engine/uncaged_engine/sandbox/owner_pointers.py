@@ -20,8 +20,8 @@ def point_to(record: Path) -> None:
     if (folder := _folder()) is None:
         return
     fresh = folder / f"{record.name}.{os.getpid()}"
-    with suppress(FileExistsError):  # of a run that was killed here
-        fresh.symlink_to(record)
+    fresh.unlink(missing_ok=True)  # of a run with this process id that was killed here
+    fresh.symlink_to(record)
     fresh.replace(folder / record.name)
 
 
